@@ -87,6 +87,6 @@ def fit_from_prior(model: Model, data: Source | None) -> None:
 
 def set_prior(model: Model) -> None:
     """q = p."""
-    L, M = model.num_features
+    L, M = model.q_shape
     one = tf.eye(M, batch_shape=[L], dtype=default_float())
     model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))

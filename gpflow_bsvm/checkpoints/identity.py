@@ -36,7 +36,7 @@ def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
         identity["q at the start"] = _text(tuple(part.numpy() for part in model.natural()))
     identity |= {
         "model": f"{type(model).__module__}.{_class(type(model))}",
-        "latent functions and features": str(tuple(map(int, model.num_features))),
+        "latent functions and features": str(tuple(map(int, model.q_shape))),
         "jitter": repr(float(model.jitter)),
         "num_data": str(None if model.num_data is None else float(model.num_data)),
     }

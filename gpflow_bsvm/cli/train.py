@@ -87,7 +87,7 @@ def _train(args: argparse.Namespace) -> int:
     shutil.rmtree(kept, ignore_errors=True)
     show(
         f"{table.rows} rows, {estimator.n_features_in_} columns, "
-        f"{_about(estimator)}, {estimator.model_.num_features[1]} inducing points; written "
+        f"{_about(estimator)}, {estimator.model_.q_shape[1]} inducing points; written "
         f"to {args.output}"
     )
     return 0

@@ -82,7 +82,7 @@ class Estimator(Baseline):
         model = self._model = self._fitted(task)
         if not isinstance(model, BSVMClassifier):
             return ""
-        M = model.model_.num_features[1]
+        M = model.model_.q_shape[1]
         return f"chose {model.loss_}, penalty {model.penalty_:g}, {M} inducing points"
 
     def _predict(self, X: AnyNDArray) -> Any:

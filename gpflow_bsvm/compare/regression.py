@@ -80,7 +80,7 @@ class Regressor(Baseline):
 
     def _fit(self, task: Task) -> str:
         self._model = BSVMRegressor(random_state=task.seed).fit(task.X, task.y)
-        return f"chose {self._model.model_.num_features[1]} inducing points"
+        return f"chose {self._model.model_.q_shape[1]} inducing points"
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """See `Baseline`."""

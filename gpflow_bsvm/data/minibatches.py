@@ -14,32 +14,32 @@ from .prefetch import closed_at_end
 from .sources import Source
 
 
-class Block(NamedTuple):
+class BatchGroup(NamedTuple):
     """Consecutive minibatches of equal size."""
 
     rows: Any  #: rows (raw or projected) that include the minibatches
     index: AnyNDArray  #: [T, B], indices of minibatches into these rows
-    position: int  #: start of the next block
+    position: int  #: start of the next group
 
-    def first(self, number: int, begin: int) -> Block:
+    def first(self, number: int, begin: int) -> BatchGroup:
         """
-        :param begin: start of this block.
+        :param begin: start of this group.
         :return: its first minibatches, at most `number`.
         """
         whole, used = len(self.index), min(number, len(self.index))
         position = begin + (self.position - begin) * used // whole
-        return Block(self.rows, self.index[:used], position)
+        return BatchGroup(self.rows, self.index[:used], position)
 
 
-def blocks(
+def batch_groups(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int = 0
-) -> Generator[Block, None, None]:
+) -> Generator[BatchGroup, None, None]:
     """
     :param batch_size: B, at most the number of rows; ignored for a `tf.data.Dataset`.
-    :param num_batches: the largest number of minibatches per block.
+    :param num_batches: the largest number of minibatches per group.
     :param seed: seed of the order; each epoch is a new permutation of the rows.
-    :param position: 0, or the end of the previous block.
-    :return: an endless iterator of blocks.
+    :param position: 0, or the end of the previous group.
+    :return: an endless iterator of groups.
     """
     if data.indexed:
         return _in_order(data, min(batch_size, data.num_rows), num_batches, seed, position)
@@ -48,7 +48,7 @@ def blocks(
 
 def _in_order(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int
-) -> Generator[Block, None, None]:
+) -> Generator[BatchGroup, None, None]:
     permutation = functools.lru_cache(maxsize=2)(
         lambda epoch: np.random.default_rng([seed, epoch]).permutation(data.num_rows)
     )
@@ -62,12 +62,12 @@ def _in_order(
         ]
         index = np.concatenate(numbers).reshape(num_batches, batch_size)
         position = end
-        yield Block(*data.gather(index), position)
+        yield BatchGroup(*data.gather(index), position)
 
 
 def _as_they_come(
     data: Source, batch_size: int, num_batches: int, position: int
-) -> Generator[Block, None, None]:
+) -> Generator[BatchGroup, None, None]:
     group: list[Batch] = []
     with closed_at_end(data.stream(position, batch_size)) as batches:
         for batch in batches:
@@ -78,5 +78,5 @@ def _as_they_come(
                 position += len(group)
                 rows = joined(group)
                 index = np.arange(len(rows.Y)).reshape(len(group), -1)
-                yield Block(data.project(rows), index, position)
+                yield BatchGroup(data.project(rows), index, position)
                 group = [] if fits else [batch]

@@ -39,7 +39,7 @@ class Model(Protocol):
         """:return: kernel, inducing variable and mean function."""
 
     @property
-    def num_features(self) -> tuple[int, int]:
+    def q_shape(self) -> tuple[int, int]:
         """:return: number of latent functions L, and of features M per function."""
 
     @property
@@ -133,9 +133,9 @@ def jitter_of(model: Model) -> tf.Tensor:
 
 def chunk_rows(model: Model) -> int:
     """:return: number of rows per chunk, for arrays of about 16 MB."""
-    num_latents, num_features = model.num_features
+    num_latents, num_inducing = model.q_shape
     # Likelihoods need some 100 quadrature nodes per row and latent function.
-    width = num_latents * max(num_features, 128)
+    width = num_latents * max(num_inducing, 128)
     return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
 
 
@@ -160,7 +160,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     for what, width in widths:
         if width != X.shape[-1]:
             raise ValueError(f"X has {X.shape[-1]} columns, {what} {width}; they must agree")
-    num_latents = model.num_features[0]
+    num_latents = model.q_shape[0]
     columns = label_columns(model.likelihood, num_latents)
     if Y is not None and columns not in (None, Y.shape[-1]):
         index = " and then the number of a likelihood" * (columns > num_latents)

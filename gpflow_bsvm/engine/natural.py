@@ -75,7 +75,7 @@ def in_shape(new: Natural, old: Natural) -> Natural:
 
 
 @check_shapes("natural.h: [L, M]", "sums.h: [L, M]", "sums.P: [L, M, M]", "rho: []", "share: []")
-def step(
+def natural_step(
     natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
 ) -> tuple[Natural, Gaussian]:
     """:return: q after a step of size rho towards the sites' sums, centred with `share`."""
@@ -166,4 +166,4 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
 
 
 compiled_solve, compiled_gaussian = Compiled(solve), Compiled(gaussian)
-compiled_step = Compiled(step)
+compiled_natural_step = Compiled(natural_step)

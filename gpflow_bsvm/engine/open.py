@@ -96,7 +96,7 @@ class _Labelled:
 
     def _check_prior(self, X: Any) -> None:
         """Check once per estimator's fit (some ms): its models differ only in values."""
-        prior, num_latents = self.model.prior, self.model.num_features[0]
+        prior, num_latents = self.model.prior, self.model.q_shape[0]
         structure = look_into((prior.kernel, prior.mean_function)).key
         if first_in_fit(("prior", structure, X.shape[-1], num_latents)):
             check_kernel(prior.kernel, X)

@@ -15,10 +15,10 @@ from gpflow.likelihoods import Likelihood
 from ..data.batch import Batch, take
 from ..data.prefetch import closed_at_end
 from ..data.sources import Derived, Remote, Source
-from .blocks import Block, compiled_block_statistics, projection_of
 from .contracts import Model, chunk_rows
 from .projection import Features, Projected, Projector
 from .statistics import Statistics, compiled_accumulate
+from .unprojected import Unprojected, compiled_unprojected_statistics, projection_of
 
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
@@ -34,7 +34,7 @@ BIG_PASS, FINEST_SINGLE_TOL = 2e5, 1e-6
 
 def num_entries(model: Model, source: Source) -> int:
     """:return: N times L M, the number of feature entries."""
-    return source.num_rows * math.prod(model.num_features)
+    return source.num_rows * math.prod(model.q_shape)
 
 
 def product_dtype(entries: int, tol: float) -> tf.DType:
@@ -59,7 +59,7 @@ class ProjectedData(Derived):
         self.dtype = tf.as_dtype(default_float())
         self._project = Projector(model.prior, model.prior_factor())
         self.chunk_rows = chunk_rows(model)
-        entries = model.num_feature_groups * model.num_features[1]
+        entries = model.num_feature_groups * model.q_shape[1]
         self._row_bytes = entries * self.dtype.size
         self._kept: dict[tf.DType, list[Projected]] = {}
         self._remotes: dict[tf.DType, Remote] = {}
@@ -131,17 +131,19 @@ class ProjectedData(Derived):
 
     def summed(self, likelihood: Likelihood) -> tuple[Source, Callable[..., Statistics]]:
         """
-        :return: rows (`Projected` if features are kept, else `Block`s), and a function that
+        :return: rows (`Projected` if features are kept, else `Unprojected`s), and a function that
             computes a chunk's statistics under q(s).
         """
         if self.cached:
             return self, compiled_accumulate.bind(likelihood)
         prior = self._project.prior
-        return _Blocks(self, self._project), compiled_block_statistics.bind(likelihood, prior)
+        return _UnprojectedRows(self, self._project), compiled_unprojected_statistics.bind(
+            likelihood, prior
+        )
 
 
-class _Blocks(Source):
-    """The rows of `ProjectedData` as `Block`s of several chunks."""
+class _UnprojectedRows(Source):
+    """The rows of `ProjectedData` as `Unprojected`s of several chunks."""
 
     def __init__(self, data: ProjectedData, projector: Projector) -> None:
         self._data = data
@@ -151,14 +153,16 @@ class _Blocks(Source):
     def remote(self) -> Remote | None:
         """See `Source`."""
         rows = self._data.source.remote
-        return rows and rows.projected(functools.partial(Block, how=self._how(self._data.dtype)))
+        return rows and rows.projected(
+            functools.partial(Unprojected, how=self._how(self._data.dtype))
+        )
 
-    def chunks(self) -> Iterator[Block]:
+    def chunks(self) -> Iterator[Unprojected]:
         """See `Source`."""
         how = self._how(self._data.dtype)
         with closed_at_end(self._data.source.in_blocks(BLOCK_BYTES)) as batches:
             for batch in batches:
-                yield Block(batch, how)
+                yield Unprojected(batch, how)
 
 
 def _in_precision(

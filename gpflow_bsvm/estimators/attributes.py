@@ -31,7 +31,7 @@ class Attributes:
         check_is_fitted(self)
         if isinstance(self.model_.kernel, WeightKernel):
             raise AttributeError("a linear model has weights (coef_), and no inducing points")
-        return int(self.model_.num_features[1])
+        return int(self.model_.q_shape[1])
 
     @property
     def lengthscales_(self) -> AnyNDArray:

@@ -164,7 +164,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     if not _lengthscales(model):
         return
-    num_latents, num_inducing = model.num_features
+    num_latents, num_inducing = model.q_shape
     Z = _inducing_points(model)
     if spec.grow:
         places = distinct(data[0])

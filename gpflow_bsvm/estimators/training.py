@@ -72,7 +72,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
         multiple_assign(model.kernel, parameter_dict(like.kernel))
         if hasattr(like.likelihood, "thresholds"):
             model.likelihood.thresholds.assign(like.likelihood.thresholds)
-        if model.num_features == like.num_features:
+        if model.q_shape == like.q_shape:
             model.assign_natural(like.natural())
     learns = spec.learn_kernel or spec.learned
     return InitialModel(model, learn(spec, model, data) if learns else None)
@@ -116,7 +116,7 @@ def freeze(spec: Specification, model: BSVM) -> None:
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
     """Learn the trainable parameters from a subset of the rows, at fixed inducing points."""
     freeze(spec, model)
-    num_latents, num_inducing = model.num_features
+    num_latents, num_inducing = model.q_shape
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
     part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
     wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
@@ -175,7 +175,7 @@ def opened(model: BSVM, data: Data) -> ArraySource:
 def _finish(
     spec: Specification, model: BSVM, data: Data, stages: Stages, kind: str = "q"
 ) -> History:
-    place = stages.place(f"q of {model.num_features[1]} points")
+    place = stages.place(f"q of {model.q_shape[1]} points")
     return fit_q(spec, model, opened(model, data), place, kind)
 
 
@@ -187,7 +187,7 @@ def fit_q(
 
     :param kind: the name of the stage.
     """
-    text = f"fitting {model.num_features[1]} inducing points to {rows.num_rows} rows"
+    text = f"fitting {model.q_shape[1]} inducing points to {rows.num_rows} rows"
     spec.progress.stage(kind, text)
     run = fit if spec.inference is None else spec.inference.run
     history: History = run(model, rows, progress=spec.progress, checkpoint=checkpoint)
@@ -222,7 +222,7 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
 
 def grown(model: BSVM, places: Any, num_rows: int, factor: int = GROWTH) -> int:
     """:return: `factor` times M, limited by the distinct rows and the work of a sweep."""
-    num_latents, num_inducing = model.num_features
+    num_latents, num_inducing = model.q_shape
     affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
     return min(factor * num_inducing, MOST_INDUCING, affordable, len(places))
 
@@ -230,7 +230,7 @@ def grown(model: BSVM, places: Any, num_rows: int, factor: int = GROWTH) -> int:
 def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
     """:return: the next M, or None if hardly larger."""
     number = grown(model, places, num_rows)
-    return number if number > 1.25 * model.num_features[1] else None
+    return number if number > 1.25 * model.q_shape[1] else None
 
 
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:

@@ -47,7 +47,7 @@ def reselect(
     :return: Z [M, D].
     :raise ValueError: for bad data, and as `exchange`.
     """
-    number = model.num_features[1] if max_inducing is None else max_inducing
+    number = model.q_shape[1] if max_inducing is None else max_inducing
     check_whole(1, max_inducing=number)
     source = open_all(model, data, sample_weight)
     rows = take(*source.gather(random_rows(source.num_rows, subsample, seed)))

@@ -23,10 +23,10 @@ from ..engine.e_step import Ascent
 from ..engine.natural import (
     Gaussian,
     Natural,
-    compiled_step,
+    compiled_natural_step,
     expected_factor,
     in_shape,
-    step,
+    natural_step,
 )
 from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
@@ -87,7 +87,7 @@ class Point(NamedTuple):
     sums: Natural
 
 
-class State(NamedTuple):
+class SweepState(NamedTuple):
     """The state of `CAVI`."""
 
     ascent: Ascent | None = None  #: ascent of a `Point`; None before the first pass
@@ -115,7 +115,7 @@ def compiled_sweeps(
     """:return: the ascent after at most `most` sweeps, and their ELBO and rho, [steps, 2]."""
     phi = rows.features.phi
     look = lambda q: accumulate(likelihood, rows, marginals(phi, q.R, q.c))  # noqa: E731
-    move = partial(_move, step, look, share, known)
+    move = partial(_move, natural_step, look, share, known)
 
     def goes_on(number: tf.Tensor, ascent: Ascent, _: Any) -> tf.Tensor:
         return (number < most) & ~ascent.ended
@@ -146,15 +146,15 @@ def _move(
     return Point(natural, expectation - q.kl, in_shape(sums, natural))
 
 
-class Sweeps(Run[State, Step]):
+class Sweeps(Run[SweepState, Step]):
     """Sweeps of `CAVI` in progress."""
 
     by_sites = True
 
-    state: State
+    state: SweepState
 
     def __init__(self, options: CAVI, model: Model, data: ProjectedData, *known: Natural) -> None:
-        """:param known: see `State`."""
+        """:param known: see `SweepState`."""
         self._options, self._model, self._data = options, model, data
         self._natural = model.natural()
         self.max_steps = options.max_steps
@@ -164,10 +164,10 @@ class Sweeps(Run[State, Step]):
         self._climb = compiled_sweeps.bind(model.likelihood)
         # Centring is invalid if an extra factor acts on single latent functions.
         self._share = tf.zeros([], default_float()) if known else shares_shifts(model)
-        num_latents, num_features = model.num_features
-        work = num_latents * num_features**2 * (data.num_rows + num_features)
+        num_latents, num_inducing = model.q_shape
+        work = num_latents * num_inducing**2 * (data.num_rows + num_inducing)
         self._together = max(1, _WORK // work)
-        self.state = State(known=known)
+        self.state = SweepState(known=known)
 
     def steps(self) -> Iterator[Step]:
         """:return: the sweeps from `state` on; in double precision if single overflows."""
@@ -219,7 +219,7 @@ class Sweeps(Run[State, Step]):
             found = sum_over(self._rows, partial(self._climb, ascent, *how))
             return cast(tuple[Ascent, tf.Tensor], found)
         look = lambda q: sum_over(self._rows, partial(self._accumulate, q))  # noqa: E731
-        move = partial(_move, compiled_step, look, self._share, self.state.known)
+        move = partial(_move, compiled_natural_step, look, self._share, self.state.known)
         ascent = ascent.step(move, self._options.tol, self._data.dtype)
         return ascent, tf.stack([[ascent.point.value, ascent.taken]])
 

@@ -63,7 +63,7 @@ class ECM(Algorithm):
         return _Mode(self, model, ProjectedData(model, source))
 
 
-class Point(NamedTuple):
+class ModePoint(NamedTuple):
     """s, its log posterior, and the next full step."""
 
     s: tf.Tensor  #: [L, M]
@@ -71,10 +71,10 @@ class Point(NamedTuple):
     target: tf.Tensor  #: [L, M]
 
 
-class State(NamedTuple):
+class ModeState(NamedTuple):
     """The state of `ECM`."""
 
-    ascent: Ascent  #: ascent of a `Point`
+    ascent: Ascent  #: ascent of a `ModePoint`
     steps: int = 0
 
 
@@ -104,16 +104,16 @@ def _joint_sums(rows: Projected, sites: Sites) -> Natural:
     return Natural(tf.reshape(h, [1, LM]), tf.reshape(P, [1, LM, LM]))
 
 
-class _Mode(Run[State, Step]):
+class _Mode(Run[ModeState, Step]):
     point = True
 
-    state: State
+    state: ModeState
 
     def __init__(self, options: ECM, model: Model, data: ProjectedData) -> None:
         self._options, self._model, self._data = options, model, data
         self.max_steps = options.max_steps
         self._statistics = _statistics.bind(model.likelihood)
-        self.state = State(Ascent.start(self._at(tf.zeros(model.num_features, default_float()))))
+        self.state = ModeState(Ascent.start(self._at(tf.zeros(model.q_shape, default_float()))))
 
     def advance(self) -> Step | None:
         """Take a step that does not lower the log posterior."""
@@ -121,18 +121,18 @@ class _Mode(Run[State, Step]):
         self.converged = bool(ascent.ended)
         if not ascent.taken:
             return None
-        self.state = State(ascent, self.state.steps + 1)
+        self.state = ModeState(ascent, self.state.steps + 1)
         return Step(self.state.steps, float(ascent.point.value), float(ascent.taken))
 
-    def _move(self, start: Point, rho: tf.Tensor) -> Point:
+    def _move(self, start: ModePoint, rho: tf.Tensor) -> ModePoint:
         return self._at((1 - rho) * start.s + rho * start.target)
 
-    def _at(self, s: tf.Tensor) -> Point:
+    def _at(self, s: tf.Tensor) -> ModePoint:
         sums, log_likelihood = sum_over(self._data, partial(self._statistics, s))
         q = compiled_solve(Natural(sums.h, sums.P + tf.eye(sums.h.shape[1], dtype=s.dtype)))
         target = tf.linalg.matvec(q.R, q.c, transpose_a=True)
         value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(s))
-        return Point(s, value, tf.reshape(target, s.shape))
+        return ModePoint(s, value, tf.reshape(target, s.shape))
 
     def restore(self) -> None:
         s: Any = self.state.ascent.point.s

@@ -56,7 +56,7 @@ def fit(
     """
     source = open_data(model, data, sample_weight)
     how: dict[str, Any] = {"progress": progress, "every": every}
-    num_latents, num_inducing = model.num_features
+    num_latents, num_inducing = model.q_shape
     algorithm: CAVI | SVI = CAVI()
     if not source.counted:
         steps = int(np.clip(float(model.num_data or 0) / _BATCH, *_STEPS))

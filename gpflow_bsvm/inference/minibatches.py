@@ -1,4 +1,4 @@
-"""Fits on minibatches: blocks of compiled steps, undone if they fail."""
+"""Fits on minibatches: groups of compiled steps, undone if they fail."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_elbo, check_whole
-from ..data.minibatches import Block, blocks
+from ..data.minibatches import BatchGroup, batch_groups
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
-from ..engine.natural import Gaussian, Natural, compiled_solve, compiled_step
+from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve
 from .algorithm import Algorithm
 from .run import Run, Step
 from .schedules import LearningRate, RobbinsMonro, check_schedule
@@ -26,14 +26,14 @@ _ELBO_ROWS = 500
 _MOST_HALVINGS = 20
 
 
-class State(NamedTuple):
+class MinibatchState(NamedTuple):
     """The state of a fit on minibatches."""
 
     natural: Natural
     memory: Any  #: the algorithm's tensors in any structure
     steps: int = 0
     position: int = 0  #: position in the order of the rows
-    damping: float = 1.0  #: factor of the rate, halved after a block without a finite bound
+    damping: float = 1.0  #: factor of the rate, halved after a group without a finite bound
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class MinibatchAlgorithm(Algorithm):
         check_schedule(self.learning_rate, adaptive=self.adapts)
 
 
-class MinibatchRun(Run[State, Step]):
-    """Blocks of steps. A block without a finite ELBO is undone, and the rate is halved."""
+class MinibatchRun(Run[MinibatchState, Step]):
+    """Groups of steps. A group without a finite ELBO is undone, and the rate is halved."""
 
     settles, by_sites = False, True
 
-    state: State
-    #: The number of batches in a block, limited by memory.
+    state: MinibatchState
+    #: The number of batches in a group, limited by memory.
     most_batches: float = math.inf
 
     def __init__(
@@ -79,73 +79,79 @@ class MinibatchRun(Run[State, Step]):
         self._model, self.max_steps = model, options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._share = shares_shifts(model)
-        self.state = State(model.natural(), memory)
+        self.state = MinibatchState(model.natural(), memory)
         most = int(min(options.record_every, options.max_steps, self.most_batches))
-        self._blocks_from = partial(blocks, data, options.batch_size, most, options.seed)
-        self._blocks = self._blocks_from(0)
+        self._groups_from = partial(batch_groups, data, options.batch_size, most, options.seed)
+        self._groups = self._groups_from(0)
 
-    def resume(self, state: State) -> None:
+    def resume(self, state: MinibatchState) -> None:
         """See `Run`; also continues the order of the rows."""
         super().resume(state)
-        self._blocks = self._blocks_from(state.position)
+        self._groups = self._groups_from(state.position)
 
     @abstractmethod
-    def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
+    def _steps(
+        self, state: MinibatchState, group: BatchGroup, scale: float
+    ) -> tuple[Natural, Any, float]:
         """
         :param scale: number of all rows divided by the batch size.
-        :return: natural parameters and memory after the block's steps, and the last rate.
+        :return: natural parameters and memory after the group's steps, and the last rate.
         """
 
     @abstractmethod
     def _expected(self, q: Gaussian, rows: Any, index: AnyNDArray) -> tf.Tensor:
         """:return: [], sum of E_q log p(y_n | f_n) over the rows at these indices."""
 
-    def _elbo(self, state: State, block: Block) -> float:
+    def _elbo(self, state: MinibatchState, group: BatchGroup) -> float:
         """:return: the ELBO; its expectation is estimated from the last (some 500) rows."""
-        q, batches = compiled_solve(state.natural), -(-_ELBO_ROWS // block.index.shape[1])
-        index = block.index[-batches:].reshape(-1)
-        expectation = self._expected(q, block.rows, index)
+        q, batches = compiled_solve(state.natural), -(-_ELBO_ROWS // group.index.shape[1])
+        index = group.index[-batches:].reshape(-1)
+        expectation = self._expected(q, group.rows, index)
         return float(expectation * (self._num_data / len(index)) - q.kl)
 
-    def _record(self, state: State, elbo: float, rate: float) -> Step:
+    def _record(self, state: MinibatchState, elbo: float, rate: float) -> Step:
         return Step(state.steps, elbo, rate)
 
     def advance(self) -> Step:
-        """Run a block of steps."""
+        """Run a group of steps."""
         state = self.state
-        for block in self._blocks:
-            block = block.first(self.max_steps - state.steps, state.position)
-            after, elbo, rate = self._try(state, block)
+        for group in self._groups:
+            group = group.first(self.max_steps - state.steps, state.position)
+            after, elbo, rate = self._try(state, group)
             if after is not None:
                 self.state = after
                 return self._record(after, elbo, rate)
             self.restore()
-            check_elbo(self._elbo(state, block), "at the start")
-            state = state._replace(damping=state.damping / 2, position=block.position)
+            check_elbo(self._elbo(state, group), "at the start")
+            state = state._replace(damping=state.damping / 2, position=group.position)
             if state.damping < 0.5**_MOST_HALVINGS:
                 raise FloatingPointError(
-                    f"no finite q after a block of steps, even at {state.damping:.1e} times the "
+                    f"no finite q after several steps, even at {state.damping:.1e} times the "
                     "rate: standardise X, start from moderate kernel values, or reduce the rates "
                     "of the optimisers"
                 )
-        raise AssertionError("blocks have no end")
+        raise AssertionError("groups have no end")
 
-    def _try(self, state: State, block: Block) -> tuple[State | None, float, float]:
-        """:return: the state after a block and its estimated ELBO; None if not finite."""
-        num_steps, batch_size = block.index.shape
+    def _try(
+        self, state: MinibatchState, group: BatchGroup
+    ) -> tuple[MinibatchState | None, float, float]:
+        """:return: the state after a group and its estimated ELBO; None if not finite."""
+        num_steps, batch_size = group.index.shape
         try:
-            natural, memory, rate = self._steps(state, block, self._num_data / batch_size)
+            natural, memory, rate = self._steps(state, group, self._num_data / batch_size)
             if self._share:  # a step of size 0 centres
-                natural, _ = compiled_step(natural, natural, 0 * self._share, self._share)
-            after = State(natural, memory, state.steps + num_steps, block.position, state.damping)
-            elbo = self._elbo(after, block)
+                natural, _ = compiled_natural_step(natural, natural, 0 * self._share, self._share)
+            after = MinibatchState(
+                natural, memory, state.steps + num_steps, group.position, state.damping
+            )
+            elbo = self._elbo(after, group)
         except tf.errors.InvalidArgumentError:  # a matrix without a Cholesky factor
             return None, math.nan, math.nan
         return after if math.isfinite(elbo) else None, elbo, rate
 
     def close(self) -> None:
         """See `Run`."""
-        self._blocks.close()
+        self._groups.close()
 
     def restore(self) -> None:
         """See `Run`."""

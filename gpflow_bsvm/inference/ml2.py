@@ -14,7 +14,7 @@ from gpflow.keras import tf_keras
 
 from ..checks import check_whole
 from ..data.batch import Batch, take
-from ..data.minibatches import Block
+from ..data.minibatches import BatchGroup
 from ..data.sources import Source
 from ..engine.contracts import Model, as_variables, in_training, jitter_of
 from ..engine.hyperparameters import Hyperparameters
@@ -23,7 +23,7 @@ from ..engine.natural import Gaussian, Natural, blend
 from ..engine.projection import Floats, project_batch
 from ..engine.shared_graph import concrete, specs_of
 from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
-from .minibatches import MinibatchAlgorithm, MinibatchRun, State
+from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState
 from .run import Run, Step
 from .schedules import check_optimizer, rates
 from .svi import SVI
@@ -56,7 +56,7 @@ class ML2(MinibatchAlgorithm):
     :ivar every: number of natural-gradient steps per optimiser step.
     :ivar optimizer: optimiser of all hyperparameters except network weights, in GPflow's
         unconstrained parameters: the rate of Adam (Kingma & Ba 2015), or a Keras optimiser, which
-        is copied. A block of steps without a finite bound is undone, and later steps are halved.
+        is copied. A group of steps without a finite bound is undone, and later steps are halved.
     :ivar network_optimizer: the same for network weights.
     :ivar warm_up: number of initial steps on q alone, to protect a trained network from gradients
         of an unfitted q.
@@ -92,8 +92,10 @@ class _Learning(MinibatchRun):
         self._expectation = compiled_expectation.bind(*self._hyper.modules)
         super().__init__(options, model, source, self._learner.state())
 
-    def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
-        options, number, dtype = self._options, len(block.index), state.natural.h.dtype
+    def _steps(
+        self, state: MinibatchState, group: BatchGroup, scale: float
+    ) -> tuple[Natural, Any, float]:
+        options, number, dtype = self._options, len(group.index), state.natural.h.dtype
         numbers = state.steps + 1 + np.arange(number)
         moves = (numbers % options.every == 0) & (numbers > options.warm_up)
         given = rates(options.learning_rate, state.steps, number)
@@ -102,7 +104,7 @@ class _Learning(MinibatchRun):
             state.natural,
             Constants(scale, jitter_of(self._model), damping),
             Given(
-                tf.constant(given, dtype), tf.constant(moves), tf.constant(block.index), block.rows
+                tf.constant(given, dtype), tf.constant(moves), tf.constant(group.index), group.rows
             ),
         )
         return natural, self._learner.state(), given[-1]
@@ -111,11 +113,11 @@ class _Learning(MinibatchRun):
         how = Floats(jitter_of(self._model), tf.ones([], q.R.dtype))
         return self._expectation(q, take(rows, index), how)
 
-    def _elbo(self, state: State, block: Block) -> float:
+    def _elbo(self, state: MinibatchState, group: BatchGroup) -> float:
         """As in the base class, plus the log prior density."""
-        return super()._elbo(state, block) + float(self._hyper.log_prior_density())
+        return super()._elbo(state, group) + float(self._hyper.log_prior_density())
 
-    def _record(self, state: State, elbo: float, rate: float) -> Step:
+    def _record(self, state: MinibatchState, elbo: float, rate: float) -> Step:
         return Step(state.steps, elbo, rate, self._hyper.values())
 
     def restore(self) -> None:
@@ -125,7 +127,7 @@ class _Learning(MinibatchRun):
 
 
 class Constants(NamedTuple):
-    """Constants of a block."""
+    """Constants of a group."""
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], jitter of Kuu
@@ -133,7 +135,7 @@ class Constants(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The steps of a block: t = 0..T-1."""
+    """The steps of a group: t = 0..T-1."""
 
     rates: tf.Tensor  #: [T], rates of the natural-gradient steps
     moves: tf.Tensor  #: [T], whether to add an optimiser step

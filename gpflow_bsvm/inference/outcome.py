@@ -191,7 +191,7 @@ def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None
 def _warn_of_distance(model: Model) -> None:
     """Warn if f equals its prior except near inducing points, or is the same at all of them."""
     points = plain_points(model.prior.inducing_variable)
-    if not points or model.num_features[1] < FEWEST_POINTS:
+    if not points or model.q_shape[1] < FEWEST_POINTS:
         return
     Lz = model.prior_factor().numpy()
     K = Lz @ np.swapaxes(Lz, -1, -2)  # without a constant kernel's part

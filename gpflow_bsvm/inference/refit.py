@@ -18,7 +18,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.e_step import Ascent
 from ..engine.natural import Natural, compiled_solve
-from ..engine.projected_data import ProjectedData, num_entries, product_dtype
+from ..engine.projected_data import ProjectedData, product_dtype
 from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_sum_sites
@@ -55,13 +55,14 @@ class Refit:
         with closed_at_end(data.chunks()) as chunks:
             parts = [rows if data.cached else rows.without_inputs() for rows in chunks]
         self._rows = Projected.joined(parts)
-        single = product_dtype(num_entries(model, source), tol)
-        self._dtypes = dict.fromkeys((single, tf.as_dtype(default_float())))
-        if sites is None or sites.w.shape[-1] != model.num_features[0]:
+        if sites is None or sites.w.shape[-1] != model.q_shape[0]:
             sites, _ = self._look(compiled_solve(model.natural()), self._rows)
         self.sites: Sites = sites
         self._least = tf.constant(NEGLIGIBLE * tol, default_float())
         self._rows = self._in_few(self._rows)
+        entries = model.q_shape[0] * math.prod(self._rows.features.phi.shape[1:])
+        single = product_dtype(entries, tol)
+        self._dtypes = dict.fromkeys((single, tf.as_dtype(default_float())))
 
     def __call__(self, part: AnyNDArray) -> Marginals:
         """

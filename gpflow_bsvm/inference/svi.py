@@ -10,7 +10,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..data.minibatches import Block
+from ..data.minibatches import BatchGroup
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
 from ..engine.natural import Gaussian, Natural, blend
@@ -18,7 +18,7 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
-from .minibatches import MinibatchAlgorithm, MinibatchRun, State
+from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState
 from .run import Run
 from .schedules import Adaptive, rates
 
@@ -71,17 +71,19 @@ class _Steps(MinibatchRun):
         self.most_batches = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
         super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
 
-    def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
+    def _steps(
+        self, state: MinibatchState, group: BatchGroup, scale: float
+    ) -> tuple[Natural, Any, float]:
         dtype = state.natural.h.dtype
-        num_steps, batch_size = block.index.shape
+        num_steps, batch_size = group.index.shape
         given = rates(self._options.learning_rate, state.steps, num_steps)
         natural, rho, memory = self._loop(
             state.natural,
             tf.constant(scale, dtype),
             state.damping * tf.constant(given, dtype),
-            tf.constant(block.index),
+            tf.constant(group.index),
             state.memory,
-            self._single(block.rows, batch_size),
+            self._single(group.rows, batch_size),
         )
         return natural, memory, float(rho)
 

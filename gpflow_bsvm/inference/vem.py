@@ -74,7 +74,7 @@ class VEM(Algorithm):
         return _Rounds(self, model, source)
 
 
-class State(NamedTuple):
+class RoundState(NamedTuple):
     """The state of `VEM`."""
 
     values: tuple[AnyNDArray, ...]  #: unconstrained hyperparameters
@@ -85,10 +85,10 @@ class State(NamedTuple):
     elbos: tuple[float, ...] = ()  #: of all rounds
 
 
-class _Rounds(Run[State, Step]):
+class _Rounds(Run[RoundState, Step]):
     by_sites = True
 
-    state: State
+    state: RoundState
 
     def __init__(self, options: VEM, model: Model, source: Source) -> None:
         self._options, self._model, self._source = options, model, source
@@ -97,7 +97,7 @@ class _Rounds(Run[State, Step]):
         self._bound = SiteBound(model, source, self._dtype)
         self._hyper = self._bound.hyperparameters
         self._hyper.check_start()
-        self.state = State(self._hyper.state())
+        self.state = RoundState(self._hyper.state())
 
     def advance(self) -> Step:
         """Run a round."""
@@ -112,7 +112,9 @@ class _Rounds(Run[State, Step]):
         sites, _, bound, natural = ascent.point
         value = float(bound)
         elbos = (*state.elbos, value + float(self._hyper.log_prior_density()))
-        self.state = State(self._hyper.state(), sites, natural, value - before, curvature, elbos)
+        self.state = RoundState(
+            self._hyper.state(), sites, natural, value - before, curvature, elbos
+        )
         self.converged = settled(elbos, options.tol)
         return Step(len(elbos), elbos[-1], rho, self._hyper.values())
 

@@ -93,14 +93,14 @@ class SparseFeatures(gpflow.models.GPModel):
         return self._jitter or gpflow.config.default_jitter()
 
     @property
-    def num_features(self) -> tuple[int, int]:
+    def q_shape(self) -> tuple[int, int]:
         """:return: number of latent functions L and of inducing points M."""
         return self.num_latent_gps, int(self.inducing_variable.num_inducing)
 
     @property
     def num_feature_groups(self) -> int:
         """:return: 1 if all latent functions share kernel and inducing variable, else L."""
-        return self.num_features[0] if isinstance(self.kernel, MultioutputKernel) else 1
+        return self.q_shape[0] if isinstance(self.kernel, MultioutputKernel) else 1
 
     @property
     def prior(self) -> Prior:

@@ -60,7 +60,7 @@ def draw_probabilities(
     :return: probabilities of all classes.
     :raise ValueError: if rows have several binary labels.
     """
-    check_one_label(model.likelihood, model.num_features[0])
+    check_one_label(model.likelihood, model.q_shape[0])
     X = map_over(open_inputs(model, X), lambda batch: batch.X)
     F = draw_f(model, X.numpy(), num_samples=num_samples, seed=seed)
     F = np.moveaxis(F, -1, 0)  # [L, S, N]

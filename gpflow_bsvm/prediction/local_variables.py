@@ -199,7 +199,7 @@ def predict_f_given(
     """
     check_hooks(model.likelihood, "local_sites")
     rows, likelihood = ProjectedData(model, open_all(model, data)), model.likelihood
-    shape = (rows.num_rows, model.num_features[0])
+    shape = (rows.num_rows, model.q_shape[0])
     precisions = 1 / _positive(local_variables, "local_variables", shape)
     sites: Any = likelihood.local_sites
     look = lambda part, w: compiled_sum_sites(part, sites(w, part.batch.Y))  # noqa: E731

@@ -41,7 +41,7 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
     """
-    check_one_label(model.likelihood, model.num_features[0])
+    check_one_label(model.likelihood, model.q_shape[0])
     decide = getattr(model.likelihood, "decisions", lambda *f: f)
 
     def look(_: tf.Tensor, *f: tf.Tensor) -> AnyNDArray:
@@ -63,7 +63,7 @@ def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
 
     :return: nats, from 0 to log C.
     """
-    check_one_label(model.likelihood, model.num_features[0])
+    check_one_label(model.likelihood, model.q_shape[0])
     p = with_both_classes(predict_probabilities(model, X))
     return np.asarray(entropy(p, axis=-1))
 
@@ -83,8 +83,8 @@ def mutual_information(
     :return: [N], in nats, from 0 to log C.
     """
     check_whole(1, num_samples=num_samples)
-    check_one_label(model.likelihood, model.num_features[0])
-    given, num_latents = given_f.bind(model.likelihood), model.num_features[0]
+    check_one_label(model.likelihood, model.q_shape[0])
+    given, num_latents = given_f.bind(model.likelihood), model.q_shape[0]
     draws = qmc.MultivariateNormalQMC(np.zeros(num_latents), seed=seed).random(num_samples)
     normals = tf.constant(draws.T[:, :, None], model.natural().h.dtype)  # [L, S, 1]
 
@@ -113,7 +113,7 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 
     :return: [N], from 0 to 1.
     """
-    check_one_label(model.likelihood, model.num_features[0])
+    check_one_label(model.likelihood, model.q_shape[0])
     p = with_both_classes(predict_probabilities(model, X))
     largest = np.partition(p, -2, axis=1)
     return np.asarray(largest[:, -1] - largest[:, -2])

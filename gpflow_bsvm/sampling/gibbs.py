@@ -47,7 +47,7 @@ class Gibbs(Sampler):
                 "rows, or use HMC"
             )
         random, sweep = tf.random.Generator.from_seed(self.seed), _sweep.bind(model.likelihood)
-        s = random.normal([self.num_chains, *model.num_features], dtype=default_float())
+        s = random.normal([self.num_chains, *model.q_shape], dtype=default_float())
 
         def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
             s, place = state

@@ -57,7 +57,7 @@ class HMC(Sampler):
 
     def _start(self, model: Model) -> AnyNDArray:
         """:return: the starts of the chains, [chains, L, M]: draws of the prior."""
-        shape = (self.num_chains, *model.num_features)
+        shape = (self.num_chains, *model.q_shape)
         return np.random.default_rng(self.seed).normal(size=shape)
 
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:

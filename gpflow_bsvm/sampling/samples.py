@@ -219,6 +219,6 @@ class Sampler(Algorithm):
             that float64 cannot resolve a margin of 1.
         """
         source = self._open(model, data, sample_weight)
-        draws = Draws(np.empty([0, self.num_chains, *model.num_features], default_float()))
+        draws = Draws(np.empty([0, self.num_chains, *model.q_shape], default_float()))
         self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
         return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), model)

@@ -10,7 +10,7 @@ from kinds_of_sources import dataset_of, sources, stream_of
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
-from gpflow_bsvm.data.minibatches import blocks
+from gpflow_bsvm.data.minibatches import batch_groups
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
@@ -55,7 +55,7 @@ def test_sums_and_columns_along(data, chunk_rows):
 
 
 def first_index(source, batch_size, num_batches, number, seed=0, position=0):
-    found = itertools.islice(blocks(source, batch_size, num_batches, seed, position), number)
+    found = itertools.islice(batch_groups(source, batch_size, num_batches, seed, position), number)
     return list(found)
 
 

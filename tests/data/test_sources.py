@@ -23,7 +23,7 @@ from kinds_of_rows import (
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data import Blocks
-from gpflow_bsvm.data.minibatches import blocks
+from gpflow_bsvm.data.minibatches import batch_groups
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.data.prefetch import prefetched
 from gpflow_bsvm.engine.open import open_data
@@ -196,7 +196,7 @@ def test_minibatches_of_files_are_their_rows_in_order_without_end(data, given, k
     assert {len(batch.Y) for batch in some} == {30}
     rest = list(itertools.islice(source.stream(17, 30), 3))
     np.testing.assert_array_equal(rest[0].X, some[17].X)
-    for found in itertools.islice(blocks(source, 1000, 2, 0), 2):
+    for found in itertools.islice(batch_groups(source, 1000, 2, 0), 2):
         assert found.index.shape[1] == N  # no row twice in a minibatch, once N is known
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from helpers import make_data, make_model, randomise
 from kinds_of_sources import sources
 
-from gpflow_bsvm.data.minibatches import blocks
+from gpflow_bsvm.data.minibatches import batch_groups
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.engine.projection import Projector
 from gpflow_bsvm.prediction.marginals import predict_marginals
@@ -25,7 +25,7 @@ def test_projected_minibatches_hold_the_rows_of_the_source(data, cached, monkeyp
     model = make_model(data)
     for source in sources(data, 8):
         seen = ProjectedData(model, source)
-        pairs = zip(blocks(source, 7, 2, 0), blocks(seen, 7, 2, 0), range(4))
+        pairs = zip(batch_groups(source, 7, 2, 0), batch_groups(seen, 7, 2, 0), range(4))
         for raw, projected, _ in pairs:
             rows = projected.rows.take(projected.index[-1])
             np.testing.assert_array_equal(rows.batch.X, tf.gather(raw.rows.X, raw.index[-1]))

@@ -8,7 +8,7 @@ from helpers import assert_same_state, make_data, randomise, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.contracts import shares_shifts
-from gpflow_bsvm.engine.natural import centre, compiled_step, solve
+from gpflow_bsvm.engine.natural import centre, compiled_natural_step, solve
 from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
@@ -39,7 +39,7 @@ def test_the_elbo_rises_by_what_the_prior_charged(three, bound):
     before, common = model.elbo(three), model.q_mu.numpy().mean(axis=1)
     root = model.q_sqrt.numpy()
     q, zero = model.natural(), tf.zeros([], tf.float64)
-    model.assign_natural(compiled_step(q, q, zero, zero + 1)[0])
+    model.assign_natural(compiled_natural_step(q, q, zero, zero + 1)[0])
     np.testing.assert_allclose(model.elbo(three) - before, 1.5 * common @ common, rtol=1e-8)
     np.testing.assert_allclose(model.q_mu.numpy().mean(axis=1), 0, atol=1e-10)
     covariance = root @ np.swapaxes(root, -1, -2)

@@ -144,7 +144,7 @@ def test_more_columns_than_rows(classes, monkeypatch):
     monkeypatch.setattr(specification, "_inducing_points", lambda spec, X: None)
     weights = [make(learn_kernel=learn).fit(X, y) for learn in (False, True)]
     for one, two, tolerance in zip(rows, weights, (1e-5, 1e-3)):  # jitter; where learning stops
-        assert one.model_.num_features[1] == 20 and two.model_.num_features[1] == 41
+        assert one.model_.q_shape[1] == 20 and two.model_.q_shape[1] == 41
         for part in (X, T):
             np.testing.assert_allclose(
                 one.predict_proba(part), two.predict_proba(part), atol=tolerance

@@ -53,7 +53,7 @@ def test_learning_goes_on_with_the_points_that_the_learned_kernel_tells_apart(Z,
     model, numbers = learned(Z, rows).model, []
 
     def run():
-        numbers.append(model.num_features[1])
+        numbers.append(model.q_shape[1])
         model.kernel.kernels[0].lengthscales.assign([0.5, 0.5])
         return len(numbers)
 

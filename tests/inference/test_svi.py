@@ -7,7 +7,7 @@ import tensorflow as tf
 from helpers import assert_same_state, make_data, make_model, source_of, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data.minibatches import blocks
+from gpflow_bsvm.data.minibatches import batch_groups
 from gpflow_bsvm.inference import CAVI, ML2, SVI, Adaptive, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
@@ -89,7 +89,7 @@ def test_records_do_not_change_the_steps(data):
 
 
 def test_every_epoch_visits_every_row_once(data):
-    source = blocks(source_of(data), 7, 5, seed=0)
+    source = batch_groups(source_of(data), 7, 5, seed=0)
     order = np.concatenate([next(source).index.reshape(-1) for _ in range(12)])  # 7 epochs
     epochs = order.reshape(7, 60)
     np.testing.assert_array_equal(np.sort(epochs), np.tile(np.arange(60), (7, 1)))

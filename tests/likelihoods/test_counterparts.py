@@ -209,7 +209,7 @@ def test_bin_edges_are_thresholds(scale):
 def test_moments_over_draws_are_those_of_the_mixture(likelihood):
     X = make_data(6)[0]
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), likelihood, X.copy())
-    s = np.random.default_rng(0).normal(size=(1, 50, *model.num_features))
+    s = np.random.default_rng(0).normal(size=(1, 50, *model.q_shape))
     samples = Samples(s, model)
     mean, variance = samples.predict_y(X)
     predict = likelihood.predict_mean_and_var

@@ -377,14 +377,14 @@ def test_inducing_points_grow_while_left_out_rows_gain(monkeypatch):
     densities, sizes = iter([-0.5, -0.4, -0.399]), []
 
     def density(model, *_, **__):
-        sizes.append(model.num_features[1])
+        sizes.append(model.q_shape[1])
         return next(densities)
 
     monkeypatch.setattr(training, "leave_one_out_density", density)
     X, Y = make_data(120)
     spec = specify(grow=True, num_inducing=4)
     model, _ = training.train(spec, (X, Y, np.ones(len(X))))
-    assert sizes == [4, 12, 36] and model.num_features[1] == 12
+    assert sizes == [4, 12, 36] and model.q_shape[1] == 12
     alone = at_prior(spec._replace(num_inducing=12), X)
     gb.fit(alone, (X, Y))
     assert alone.elbo((X, Y)) <= model.elbo((X, Y)) + 0.5  # other centres, the same quality

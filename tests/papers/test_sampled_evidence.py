@@ -96,7 +96,7 @@ class Fixed(HMC):
     """Draws that are given."""
 
     def run(self, model, data=None, **options):
-        s = np.random.default_rng(1).normal(size=(3, 14, 1, model.num_features[1]))
+        s = np.random.default_rng(1).normal(size=(3, 14, 1, model.q_shape[1]))
         return Samples(self.change(s), model)
 
 

@@ -44,7 +44,7 @@ class Projection(NamedTuple):
     part_rows: tf.Tensor  #: [], rows to project together
 
 
-class Block(NamedTuple):
+class Unprojected(NamedTuple):
     """Rows of a source, and the settings of their projection."""
 
     batch: Batch
@@ -124,22 +124,22 @@ def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Proj
 
 
 @partial(Compiled, rebuilds=True)
-@check_shapes("q.c: [L, M]", "block.batch.X: [N, D]", "return.sums.h: [L, M]")
-def compiled_block_statistics(
-    rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, block: Block
+@check_shapes("q.c: [L, M]", "chunk.batch.X: [N, D]", "return.sums.h: [L, M]")
+def compiled_unprojected_statistics(
+    rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
 ) -> Statistics:
     """
     `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior. Features
     stay in the graph, only a few parts at a time.
     """
     likelihood, prior = rebuild(values)
-    single = rebuild(values, block.how.inverse.dtype)[1]
-    batch, (_, _, _, size) = block
+    single = rebuild(values, chunk.how.inverse.dtype)[1]
+    batch, (_, _, _, size) = chunk
     number = tf.shape(batch.Y)[0]
 
     def add(start: tf.Tensor, total: Statistics) -> tuple[tf.Tensor, Statistics]:
         part = Batch(*(column[start : start + size] for column in batch))
-        rows = _project(prior, single, part, block.how)
+        rows = _project(prior, single, part, chunk.how)
         seen = accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
         return start + size, tf.nest.map_structure(_add, total, seen)
 
