@@ -133,7 +133,8 @@ def check_probabilities(y: Any, p: Any) -> tuple[AnyNDArray, AnyNDArray]:
     :return: y as integers, and P [N, C].
     :raise ValueError: as `evaluate`.
     """
-    y, p = np.asarray(y), np.asarray(p, np.float64)
+    y = np.asarray(y)
+    p = np.asarray(p, np.float64)
     P = with_both_classes(p[:, None]) if p.ndim == 1 else p
     if y.ndim != 1 or P.ndim != 2 or P.shape[1] < 2 or len(y) != len(P) or len(y) == 0:
         raise ValueError(f"expected y [N] and p [N] or [N, C], C > 1; got {y.shape} and {p.shape}")

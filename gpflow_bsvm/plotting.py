@@ -53,9 +53,12 @@ def reliability_diagram(
     :raise ValueError: as `gpflow_bsvm.metrics.evaluate`.
     """
     y, P = metrics.check_probabilities(y, p)
-    p, names = P[:, 1], ("predicted p(y = 1)", "observed frequency of y = 1")
+    p = P[:, 1]
+    names = ("predicted p(y = 1)", "observed frequency of y = 1")
     if P.shape[1] > 2:
-        y, p, names = P.argmax(axis=1) == y, P.max(axis=1), ("confidence, max p", "accuracy")
+        y = P.argmax(axis=1) == y
+        p = P.max(axis=1)
+        names = ("confidence, max p", "accuracy")
     bin_of = np.minimum((p * bins).astype(int), bins - 1)
     count = np.bincount(bin_of, minlength=bins)
     kept = np.flatnonzero(count >= _FEWEST_ROWS)

@@ -31,7 +31,9 @@ __all__ = ["ard_kernel", "default_kernel", "log_normal", "set_default_priors"]
 #: Median of a variance. (The median of a lengthscale is sqrt(D), of an offset's variance 1.)
 VARIANCE = 4.0
 #: Standard deviations of logarithms; offsets may be large if one class surrounds the others.
-LENGTHSCALE_DEVIATION, VARIANCE_DEVIATION, OFFSET_DEVIATION = 0.4, 1.0, 3.0
+LENGTHSCALE_DEVIATION = 0.4
+VARIANCE_DEVIATION = 1.0
+OFFSET_DEVIATION = 3.0
 
 
 def log_normal(median: float, deviation: float) -> tfp.distributions.LogNormal:

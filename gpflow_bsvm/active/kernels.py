@@ -23,7 +23,8 @@ from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_log_density
 
 #: Multiples of variances and lengthscales to compare.
-VARIANCES, LENGTHSCALES = (0.5, 1.0, 2.0, 4.0), (0.4, 0.6, 1.0, 1.6)
+VARIANCES = (0.5, 1.0, 2.0, 4.0)
+LENGTHSCALES = (0.4, 0.6, 1.0, 1.6)
 
 
 def kernel_multiples(model: Model) -> list[dict[str, Any]]:
@@ -54,8 +55,11 @@ def best_kernel(
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
-    data, hyper, best = open_data(model, (X, Y), part=True), Hyperparameters(model), -np.inf
-    rows, kept = _with_company(model, Y), (hyper.state(), model.natural())
+    data = open_data(model, (X, Y), part=True)
+    hyper = Hyperparameters(model)
+    best = -np.inf
+    rows = _with_company(model, Y)
+    kept = (hyper.state(), model.natural())
     try:
         for place in ({}, *candidates) if rows.any() else ({},):
             multiple_assign(model, place)
@@ -64,7 +68,8 @@ def best_kernel(
             log_p = compiled_log_density.bind(model.likelihood)(tf.constant(X), *f, tf.constant(Y))
             score = log_p.numpy()[rows].sum() + float(hyper.log_prior_density())
             if score > best:
-                best, kept = score, (hyper.state(), model.natural())
+                best = score
+                kept = (hyper.state(), model.natural())
     finally:
         hyper.assign(kept[0])
         model.assign_natural(kept[1])

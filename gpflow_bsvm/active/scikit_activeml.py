@@ -92,7 +92,8 @@ class ModelClassifier(_SkactivemlClassifier):
 
 def num_classes(model: Model) -> int:
     """:return: C."""
-    likelihood, num_latents = model.likelihood, model.q_shape[0]
+    likelihood = model.likelihood
+    num_latents = model.q_shape[0]
     if num_latents == 1 or likelihood.observation_dim == 1:  # p(y = 1) suffices
         return 2
     return int(getattr(likelihood, "num_classes", num_latents))

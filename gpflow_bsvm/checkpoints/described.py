@@ -57,7 +57,8 @@ def of_array(value: AnyNDArray) -> str:
 
 class _Walk:
     def __init__(self, told: Collection[int], objects: bool) -> None:
-        self._told, self._objects = told, objects
+        self._told = told
+        self._objects = objects
         self._seen: dict[int, tuple[int, Any]] = {}  # keeps objects alive, so that no id is reused
         self._number = itertools.count()
 
@@ -118,7 +119,8 @@ class _Walk:
         code = function.__code__
         beside = function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", 0)
         told = f"{_name(function)}, {self._all(*beside)}, {self._code(code, function.__doc__)}"
-        written, values = set[str](), {}  # a function's own writes are no inputs
+        written = set[str]()  # a function's own writes are no inputs
+        values = {}
         for name, value in (*_globals(code, function.__globals__), *_cells(function)):
             values[name] = value
         for one in _codes(code):

@@ -86,8 +86,11 @@ class InDirectory(Checkpoints):
         :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
         """
         check_whole(1, every=every)
-        self._directory, self._identity = made(directory), identity
-        self._every, self._since, self._failed = every, 0, False
+        self._directory = made(directory)
+        self._identity = identity
+        self._every = every
+        self._since = 0
+        self._failed = False
         self._pending: tuple[int, Callable[[], Any]] | None = None
         self._whole: list[Path] = []  # files to keep, the latest last
 
@@ -139,7 +142,8 @@ class InDirectory(Checkpoints):
 
     def offer(self, number: int, content: Callable[[], Any]) -> None:
         """See `Checkpoints`; the file name contains the number."""
-        self._pending, self._since = (number, content), self._since + 1
+        self._pending = (number, content)
+        self._since = self._since + 1
         if self._since >= self._every:
             self.flush()
 
@@ -162,7 +166,8 @@ class InDirectory(Checkpoints):
                     "and tries again at its next checkpoint; the last complete checkpoint remains"
                 )
             self._failed = True
-        self._pending, self._since = None, 0
+        self._pending = None
+        self._since = 0
 
     def _keep(self, path: Path) -> None:
         """Remove all files but the latest."""

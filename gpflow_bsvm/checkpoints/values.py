@@ -81,7 +81,8 @@ class ValueEncoder:
 
     def _structure(self, value: Any, place: str) -> dict[str, Any]:
         if isinstance(value, Mapping):
-            encode, items = self.encode, value.items()
+            encode = self.encode
+            items = value.items()
             pairs = [[encode(key, place), encode(v, f"{place}[{key!r}]")] for key, v in items]
             return {"kind": "dict", "pairs": pairs}
         cls = value.__class__  # the class inside TensorFlow's wrapper, which `type` returns
@@ -140,7 +141,8 @@ class ValueDecoder:
         return array
 
     def _named(self, node: Any) -> Any:
-        cls, items = loaded(node["class"]), self._items(node)
+        cls = loaded(node["class"])
+        items = self._items(node)
         named = isinstance(cls, type) and tuple in cls.__mro__ and hasattr(cls, "_fields")
         if not named or len(cls._fields) != len(items):
             raise ValueError(f"{node['class']} is no NamedTuple of {len(items)} fields")

@@ -24,7 +24,8 @@ DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 DEFAULT_NUMBERS = ("diabetes",)
 
 #: Default folds and inducing points: for learned kernels (slower), and for a fixed kernel.
-DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
+DEFAULTS = (3, 50)
+FIXED_KERNEL_DEFAULTS = (10, 100)
 
 
 def _line(begin: str, entry: Entry) -> str:
@@ -172,7 +173,8 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     if not args.no_plots:
         require("matplotlib")
     folds, num_inducing = FIXED_KERNEL_DEFAULTS if args.fixed_kernel else DEFAULTS
-    args.folds, args.num_inducing = args.folds or folds, args.num_inducing or num_inducing
+    args.folds = args.folds or folds
+    args.num_inducing = args.num_inducing or num_inducing
     names = [field.name for field in dataclasses.fields(Settings)]
     settings = Settings(**{name: getattr(args, name) for name in names})
     datasets = [_load(name, args) for name in args.data]

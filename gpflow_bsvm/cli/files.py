@@ -72,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     group = parser.add_argument_group("how DATA is read", _HOW)
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
-        add, repeated = group.add_argument, not features and name in ("drop", "words")
+        add = group.add_argument
+        repeated = not features and name in ("drop", "words")
         about += ", besides those of training" * (not features and name == "na-values")
         about = argparse.SUPPRESS if repeated else about  # known from training
         add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
@@ -136,7 +137,8 @@ def in_shell(message: str) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    option, text = "--" + found[1].replace("_", "-"), found[2]
+    option = "--" + found[1].replace("_", "-")
+    text = found[2]
     try:
         value = ast.literal_eval(text)
     except (SyntaxError, ValueError):

@@ -110,7 +110,8 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
     """
     try:
         content = read_archive(path)[0]["content"]
-        state, kind = content["state"], content["class"].removeprefix("gpflow_bsvm.estimators.")
+        state = content["state"]
+        kind = content["class"].removeprefix("gpflow_bsvm.estimators.")
         numbered = [f"x{number}" for number in range(state["n_features_in_"])]
         if kind in ("BSVMClassifier", "BSVMRegressor"):
             names = _plain(state.get("feature_names_in_", numbered))
@@ -162,7 +163,9 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
 
     keys = iter(()) if args.id is None else rows.texts(args.id)
     size = max(1, min(PART_ROWS, _PART_VALUES // len(rows.features)))
-    written, gaps, progress = 0, 0, False if args.no_progress else None
+    written = 0
+    gaps = 0
+    progress = False if args.no_progress else None
     with (
         whole_file(args.output) as file,
         progress_bar(rows.known_rows, "predict", progress, "row") as bar,

@@ -49,7 +49,8 @@ class DaskReader(Reader):
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
         """See `Reader`; uses the workers of the current client, if any."""
-        rows, client = copy.copy(self), present_client()
+        rows = copy.copy(self)
+        client = present_client()
         if client is not None:
             there = Cluster(client), self.partitions, check, chunk_rows
             rows._workers = functools.cache(functools.partial(checked_partitions, *there))
@@ -108,7 +109,8 @@ class DaskArrays(DaskReader):
         :raise ValueError: for columns of different lengths, or with different numbers of partitions
             of unknown sizes.
         """
-        array, delayed = require("dask.array", extra="dask"), require("dask", extra="dask").delayed
+        array = require("dask.array", extra="dask")
+        delayed = require("dask", extra="dask").delayed
         if not isinstance(X, array.Array) or X.ndim != 2:
             what = f"shape {X.shape}" if isinstance(X, array.Array) else type(X).__name__
             raise ValueError(f"X must be a Dask array [N, D], got {what}")
@@ -116,7 +118,8 @@ class DaskArrays(DaskReader):
         beside = [_beside(X, one, name) for one, name in ((Y, "Y"), (weight, "sample_weight"))]
         none = [None] * X.numblocks[0]
         columns = [none if c is None else c.to_delayed().reshape(-1) for c in (X, *beside)]
-        piece, parts = delayed(_piece_of_arrays), enumerate(zip(*columns))
+        piece = delayed(_piece_of_arrays)
+        parts = enumerate(zip(*columns))
         super().__init__([piece(*one, part) for part, one in parts])
         if np.isfinite(X.shape[0]):
             self.known_rows = int(X.shape[0])
@@ -161,7 +164,8 @@ class DaskFrame(DaskReader):
         wanted = others if features is None else list(features)
         words = chosen_words(wanted, names)
         self.columns = Columns(words, target, weight, wanted, classes)
-        self.features, self.classes = self.columns.features, self.columns.classes
+        self.features = self.columns.features
+        self.classes = self.columns.classes
         self.columns.check_names(names, "the data frame")
         encoded = {*words, *([] if classes is None else [target])}
         for name in [name for name in self.columns.read if name not in encoded]:
@@ -171,7 +175,8 @@ class DaskFrame(DaskReader):
                     f"column {name!r} of the data frame must hold numbers, got "
                     f"{frame.dtypes[name]}: {how}"
                 )
-        piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
+        piece = delayed(_piece_of_frame)
+        parts = frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
 
 

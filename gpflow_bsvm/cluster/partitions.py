@@ -29,7 +29,8 @@ from .workers import Facts, Job
 #: Number of partial sums added at a time.
 _FAN_IN = 8
 #: Largest fraction of workers' memory for cached features; assumed memory if unlimited.
-_KEPT_PART, _NO_LIMIT = 0.4, 2**31
+_KEPT_PART = 0.4
+_NO_LIMIT = 2**31
 
 
 class Cluster:
@@ -61,7 +62,8 @@ class Cluster:
 
     def read(self, partitions: list[Any], check: Any, chunk_rows: int) -> list[Any]:
         """:return: futures of each partition's checked chunks."""
-        read, how = require("dask").delayed(workers.read), self.send((check, chunk_rows))
+        read = require("dask").delayed(workers.read)
+        how = self.send((check, chunk_rows))
         with self._own_errors():
             futures: list[Any] = self._client.compute([read(how, one) for one in partitions])
             return futures
@@ -132,7 +134,10 @@ class Partitions(Remote):
         :param rows: number of rows of each partition.
         :param views: functions of a chunk, applied in turn.
         """
-        self.cluster, self._parts, self._rows, self._views = cluster, parts, rows, views
+        self.cluster = cluster
+        self._parts = parts
+        self._rows = rows
+        self._views = views
 
     @property
     def num_rows(self) -> int:

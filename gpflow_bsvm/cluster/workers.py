@@ -58,7 +58,8 @@ def _open(sent: Sent) -> Any:
 
 class _Chunks(Source):
     def __init__(self, chunks: list[Any], views: tuple[Callable[[Any], Any], ...]) -> None:
-        self._chunks, self._views = chunks, views
+        self._chunks = chunks
+        self._views = views
 
     def chunks(self) -> Iterator[Any]:
         for arrays in self._chunks:

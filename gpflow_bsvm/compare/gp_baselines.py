@@ -67,13 +67,15 @@ class SVGPBaseline(GaussianProcess):
     """
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
-        self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
+        self._likelihood = likelihood
+        self._steps = steps or NaturalGradientSteps()
         self._kind: Any = None  #: arguments of the trainer
 
     def _fit(self, task: Task) -> str:
         """Fit; after a failure try the next smaller step size, and note it."""
         X, y, Z, kernel, _ = task
-        kind, notes = (Z.shape, kernel.learn, bool(kernel.offset)), list[str]()
+        kind = (Z.shape, kernel.learn, bool(kernel.offset))
+        notes = list[str]()
         if kind != self._kind:
             self._kind, self._trainer = kind, Trainer(self._likelihood, Z, kernel, self._steps)
             self.model = self._trainer.model
@@ -106,7 +108,8 @@ class BSVMBaseline(GaussianProcess):
 
     def _fit(self, task: Task) -> str:
         X, y, Z, kernel, _ = task
-        likelihood, data = self._likelihood(), (X, y[:, None] * 1.0)
+        likelihood = self._likelihood()
+        data = (X, y[:, None] * 1.0)
         about = (make_kernel(kernel, X.shape[1]), likelihood, Z)
         self.model = models.BSVM(*about, num_latent_gps=likelihood.latent_dim or 1)
         gpflow.set_trainable(self.model.inducing_variable, False)

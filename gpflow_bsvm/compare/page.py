@@ -47,7 +47,8 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
-    jinja, first = require("jinja2"), shown[0].settings
+    jinja = require("jinja2")
+    first = shown[0].settings
     loader = jinja.FileSystemLoader(Path(__file__).parent)
     environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -75,7 +76,8 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
     """:return: the template's values for one data set."""
-    dataset, held = comparison.dataset, contests(comparison)
+    dataset = comparison.dataset
+    held = contests(comparison)
     counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
     return {
         "name": dataset.name,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
 
 #: Limits of a confusion matrix: most classes with printed numbers, longest class name.
-_MOST_NUMBERS, _LONGEST_NAME = 12, 12
+_MOST_NUMBERS = 12
+_LONGEST_NAME = 12
 #: Longest data set name in a title.
 _LONGEST_TITLE = 60
 #: Scores drawn against training time.
@@ -38,7 +39,8 @@ def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
 
 def _figure(comparison: Comparison) -> Any:
     """:return: the figure that `draw` writes."""
-    C, records = len(comparison.labels), summary(comparison.fold_scores)
+    C = len(comparison.labels)
+    records = summary(comparison.fold_scores)
     fig, axes = plotting.figure(*((1, 3) if C == 2 else (2, 2)))
     if C != 2:
         second = _draw_confusion if C else _draw_numbers
@@ -67,7 +69,8 @@ def shown(text: str, most: int) -> str:
 def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
     """Draw the confusion matrix: true classes down, predicted classes across."""
     y, P = comparison.predictions(model)
-    few, names = len(comparison.labels) <= _MOST_NUMBERS, list(map(str, comparison.labels))
+    few = len(comparison.labels) <= _MOST_NUMBERS
+    names = list(map(str, comparison.labels))
     ConfusionMatrixDisplay.from_predictions(
         y,
         P.argmax(axis=1),
@@ -115,7 +118,8 @@ def _draw_times(
     """Draw two scores against training time."""
     seconds = record["median"]["train_seconds"]
     for name, ax in zip(_DRAWN[comparison.settings.task], axes):
-        mean, spread = record["mean"][name], record["std"][name]
+        mean = record["mean"][name]
+        spread = record["std"][name]
         label = comparison.kind.metrics[name].label
         ax.errorbar(seconds, mean, spread, marker="D", markersize=7, capsize=4, alpha=0.8, **style)
         ax.set(ylabel=f"held-out {label}", title=f"Held-out {label} against training time")
@@ -127,7 +131,8 @@ def _mark_seconds(ax: Axes) -> None:
     low, high = ax.dataLim.intervalx * (0.95, 1.05)
     powers = np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = np.outer(10.0**powers, (1, 2, 5) if high < 200 * low else (1,)).ravel()
-    first, last = np.searchsorted(ticks, low, "right") - 1, np.searchsorted(ticks, high)
+    first = np.searchsorted(ticks, low, "right") - 1
+    last = np.searchsorted(ticks, high)
     ticks = ticks[first : last + 1]
     ax.set(xlim=(ticks[0], ticks[-1]))
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

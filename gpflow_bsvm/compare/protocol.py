@@ -129,10 +129,12 @@ class Comparison:
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
         """:raise ValueError: for fewer than two classes, or a class with fewer rows than folds."""
-        self.dataset, self.settings = dataset, settings
+        self.dataset = dataset
+        self.settings = settings
         self.kind: Kind = KINDS[settings.task]
         if settings.task == "regression":
-            self.labels, self._y = np.array([]), dataset.y.astype(float)
+            self.labels = np.array([])
+            self._y = dataset.y.astype(float)
         else:
             self.labels, self._y = class_labels(dataset)
             check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
@@ -146,7 +148,8 @@ class Comparison:
         :param progress: show a progress bar (None: on a terminal only); or a bar shared by several
             comparisons, which stays open.
         """
-        names, settings = list(dict.fromkeys(models)), self.settings
+        names = list(dict.fromkeys(models))
+        settings = self.settings
         bar = progress if isinstance(progress, tqdm) else progress_bar([(self, names)], progress)
         tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow, so once
         shared = (settings.folds, settings.seed, settings.num_inducing)
@@ -184,7 +187,8 @@ class Comparison:
         try:
             if name not in self._made:
                 self._made[name] = make_baseline(name, len(self.labels))
-            model, kernel = self._made[name], self.settings.kernel(fold.X.shape[1])
+            model = self._made[name]
+            kernel = self.settings.kernel(fold.X.shape[1])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 start = time.perf_counter()

@@ -12,7 +12,8 @@ from typing import Any
 
 KINDS = TWO, MORE, NUMBERS = "two classes", "more than two classes", "numbers"
 CLASSES = (TWO, MORE)
-LEARNT, FIXED = ("learnt",), ("fixed",)
+LEARNT = ("learnt",)
+FIXED = ("fixed",)
 
 
 @dataclass(frozen=True)

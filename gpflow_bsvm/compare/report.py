@@ -57,13 +57,15 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
         `last_gain`; counts of statuses other than "ok". Times omit fold 0, in which TensorFlow
         traces, if there are other folds.
     """
-    records, values = [], [*_names(scores), *TIMES]
+    records = []
+    values = [*_names(scores), *TIMES]
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
         good = group[group.status.str.startswith("ok")]
         if len(good) > 1:
             good = good.astype(dict.fromkeys(TIMES, float))
             good.loc[good.fold == 0, list(TIMES)] = math.nan
-        counts, gain = group.status.value_counts(), good.last_gain.max()
+        counts = group.status.value_counts()
+        gain = good.last_gain.max()
         good = good[values]
         spread = good.std(ddof=0) if len(good) > 1 else good.mean() * math.nan  # one fold: NaN
         moments = {"mean": good.mean(), "std": spread, "median": good.median()}
@@ -78,7 +80,8 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
 
 def table(comparison: Comparison) -> str:
     """:return: the comparison as lines of at most 110 characters; "*" marks `Contest.leaders`."""
-    records, metrics = summary(comparison.fold_scores), comparison.kind.metrics
+    records = summary(comparison.fold_scores)
+    metrics = comparison.kind.metrics
     stars = len(records) > 1 and not comparison.ended_early
     best = {held.score: held.leaders for held in contests(comparison)} if stars else {}
     metric_cells = {name: _column(name, records, best.get(name, [])) for name in metrics}
@@ -93,7 +96,8 @@ def table(comparison: Comparison) -> str:
         for name, (_, digits) in TIMES.items():
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
-    folds, done = comparison.settings.folds, max(record["folds"] for record in records)
+    folds = comparison.settings.folds
+    done = max(record["folds"] for record in records)
     early = [f"  ended early, after {done} of {folds} folds"] if comparison.ended_early else []
     return "\n".join(lines + early + _footnotes(records))
 
@@ -137,7 +141,9 @@ def seconds_of_peers(comparison: Comparison) -> float:
 
 
 def _title(comparison: Comparison) -> str:
-    settings, C, (N, D) = comparison.settings, len(comparison.labels), comparison.dataset.X.shape
+    settings = comparison.settings
+    C = len(comparison.labels)
+    (N, D) = comparison.dataset.X.shape
     kernel = settings.kernel(D)
     fixed = f"fixed at lengthscale {kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
     has_M = any(score.model not in WITHOUT_M for score in comparison.fold_scores)
@@ -152,7 +158,8 @@ def _column(name: str, records: list[dict[str, Any]], best: Sequence[str]) -> li
     """:return: "mean ± std" for each record, with a star for the best."""
     cells = []
     for record in records:
-        mean, star = record["mean"][name], "*" if record["model"] in best else " "
+        mean = record["mean"][name]
+        star = "*" if record["model"] in best else " "
         spread = "" if record["std"][name] is None else f"±{record['std'][name]:.3f}"
         cells.append("-  " if mean is None else f"{mean:.3f}{spread}{star}")
     return cells

@@ -80,7 +80,8 @@ def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) 
     :param labels: [C]; counts: [C] rows.
     :raise ValueError: unless every class has a row for every fold.
     """
-    few, fewest = np.count_nonzero(counts < folds), counts.min()
+    few = np.count_nonzero(counts < folds)
+    fewest = counts.min()
     if few == 0:
         return
     others = f" (one of {few} such classes)" if few > 1 else ""

@@ -24,7 +24,8 @@ from .task import KernelSettings
 #: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
 #: step), and the relative change of the ELBO that ends them, as for `VEM`. On the bundled sets,
 #: Adam rates of 0.02 and 0.05, or L-BFGS on all parameters, take longer to reach the same ELBO.
-KERNEL_ROUNDS, KERNEL_TOLERANCE = 2000, 1e-4
+KERNEL_ROUNDS = 2000
+KERNEL_TOLERANCE = 1e-4
 ADAM_RATE = 0.1
 
 #: Relative change of the ELBO below which natural-gradient ascent stops.
@@ -83,7 +84,8 @@ class Trainer:
         num_latents = likelihood.latent_dim or 1
         about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
         self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
-        self._steps, self._learn = steps, kernel.learn
+        self._steps = steps
+        self._learn = kernel.learn
         self._variables = self.model.kernel.trainable_variables + likelihood.trainable_variables
         self._begun = [variable.numpy() for variable in likelihood.trainable_variables]
         # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.

@@ -31,7 +31,8 @@ def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
     """:return: the rows as NumPy arrays in batches of `size`; the last may be smaller."""
     group: list[Batch] = []
     for batch in batches:
-        start, number = 0, len(batch.X)
+        start = 0
+        number = len(batch.X)
         while start < number:
             stop = start + size - sum(len(one.X) for one in group)
             group.append(Batch(*(column[start:stop] for column in batch)))

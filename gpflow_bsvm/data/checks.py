@@ -57,7 +57,8 @@ def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
 
 def check_dtype(X: Any) -> None:
     """:raise ValueError: unless the array or tensor has GPflow's default float type."""
-    expected, found = tf.as_dtype(gpflow.config.default_float()), getattr(X, "dtype", None)
+    expected = tf.as_dtype(gpflow.config.default_float())
+    found = getattr(X, "dtype", None)
     if found is not None and tf.as_dtype(found) != expected:
         raise ValueError(
             f"X has dtype {tf.as_dtype(found).name}, but gpflow.config.default_float() is "
@@ -91,7 +92,8 @@ def check_data(
     :raise ValueError: for bad inputs, for X and Y of different lengths, or for labels that are
         invalid for the likelihood.
     """
-    X, Y = check_inputs(X, origin), as_matrix(as_column(likelihood, Y), "Y", origin)
+    X = check_inputs(X, origin)
+    Y = as_matrix(as_column(likelihood, Y), "Y", origin)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     check_labels(likelihood, Y, minibatch=minibatch)

@@ -31,7 +31,9 @@ def digests(batches: Iterable[Any]) -> dict[str, str]:
     :param batches: X, Y and weights of all rows, in any partition.
     :return: a digest of each column; any changed number changes it.
     """
-    sums, rows, kinds = [hashlib.sha256() for _ in Batch._fields], 0, [""] * len(Batch._fields)
+    sums = [hashlib.sha256() for _ in Batch._fields]
+    rows = 0
+    kinds = [""] * len(Batch._fields)
     for batch in batches:
         rows += len(batch[0])
         for number, column in enumerate(batch):

@@ -26,7 +26,8 @@ class BatchGroup(NamedTuple):
         :param begin: start of this group.
         :return: its first minibatches, at most `number`.
         """
-        whole, used = len(self.index), min(number, len(self.index))
+        whole = len(self.index)
+        used = min(number, len(self.index))
         position = begin + (self.position - begin) * used // whole
         return BatchGroup(self.rows, self.index[:used], position)
 

@@ -58,7 +58,8 @@ class Reader(Source):
     own_batches = False
     _asked: Check
     _said: int | None = None
-    _passed, _factor = False, 1.0
+    _passed = False
+    _factor = 1.0
 
     @abstractmethod
     def pieces(self, size: int) -> Iterator[Piece]:
@@ -71,7 +72,9 @@ class Reader(Source):
         :return: the rows, checked on reading.
         """
         source = copy.copy(self)
-        source._asked, source.chunk_rows, source._said = check, chunk_rows, self.known_rows
+        source._asked = check
+        source.chunk_rows = chunk_rows
+        source._said = self.known_rows
         return source
 
     @property
@@ -157,7 +160,8 @@ class Reader(Source):
 
     def _checked(self) -> Iterator[Batch]:
         """Make one pass; check that it has as many rows as the first."""
-        row, width = 0, None
+        row = 0
+        width = None
         for piece in self.pieces(self.chunk_rows):
             batch = checked(piece, self._asked)
             number, columns = batch.X.shape
@@ -170,7 +174,8 @@ class Reader(Source):
             row += number
             yield batch
         self._check_end(row)
-        self.known_rows, self._passed = row, True
+        self.known_rows = row
+        self._passed = True
 
     def _check_end(self, row: int) -> None:
         expected = self.known_rows
@@ -192,7 +197,8 @@ def checked(piece: Piece, check: Check) -> Batch:
     """
     X, Y, weight, origin = piece
     try:
-        X, Y = _as_numbers(X, "X"), None if Y is None else _as_numbers(Y, "Y")
+        X = _as_numbers(X, "X")
+        Y = None if Y is None else _as_numbers(Y, "Y")
         X, Y = check.rows(X, Y, origin)
         return Batch(X, Y, check_weights(weight, len(X), minibatch=True, origin=origin))
     except ValueError as error:

@@ -120,7 +120,8 @@ class ArraySource(Source):
         :param X: [N, D], an array or `SparseRows`; Y: [N, P]; weight: [N, 1].
         :param chunk_rows: rows per chunk.
         """
-        self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
+        self._columns = (X, Y, weight)
+        self.chunk_rows = chunk_rows
 
     @property
     def num_rows(self) -> int:
@@ -175,7 +176,9 @@ class Derived(Source):
     """Rows computed one by one from the rows of another `source`."""
 
     def __init__(self, source: Source) -> None:
-        self.source, self.indexed, self.ordered = source, source.indexed, source.ordered
+        self.source = source
+        self.indexed = source.indexed
+        self.ordered = source.ordered
 
     @property
     def counted(self) -> bool:

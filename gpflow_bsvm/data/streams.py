@@ -42,7 +42,8 @@ class Blocks(Reader):
                 "give a list of blocks, an object whose iter() starts anew, or the function that "
                 "makes the generator, as gpflow_bsvm.data.Blocks(function)"
             )
-        self._blocks, self.known_rows = blocks, num_rows
+        self._blocks = blocks
+        self.known_rows = num_rows
         self.ordered = self.told_by_rows = isinstance(blocks, list)
         self.maker = None if self.ordered else blocks
 
@@ -68,11 +69,14 @@ class Part(Reader):
         """
         if not 0 <= start < (start + 1 if stop is None else stop):
             raise ValueError(f"rows {start} to {stop} are empty: 0 <= start < stop is needed")
-        self._reader, self._start, self._stop = reader, start, stop
+        self._reader = reader
+        self._start = start
+        self._stop = stop
         last = reader.known_rows if stop is None else stop
         self.known_rows = None if last is None else last - start
         self.finite = reader.finite if stop is None else True
-        self.told_by_rows, self.maker = reader.told_by_rows, reader.maker
+        self.told_by_rows = reader.told_by_rows
+        self.maker = reader.maker
         for name in {"features", "classes"} & {*dir(reader)}:
             setattr(self, name, getattr(reader, name))
 

@@ -92,7 +92,8 @@ def head(model: BSVM) -> BSVM:
     :param model: a model with `DeepKernel` and `FeaturePoints`, without mean function.
     :raise TypeError: for another model.
     """
-    kernel, points = model.kernel, model.inducing_variable
+    kernel = model.kernel
+    points = model.inducing_variable
     if not isinstance(kernel, DeepKernel) or not isinstance(points, FeaturePoints):
         raise TypeError(
             "head takes a model with a DeepKernel and FeaturePoints, as hybrid makes it; this one "
@@ -108,7 +109,8 @@ def head(model: BSVM) -> BSVM:
         whiten=model.whiten,
         num_data=model.num_data,
     )
-    made.q_mu, made.q_sqrt = model.q_mu, model.q_sqrt
+    made.q_mu = model.q_mu
+    made.q_sqrt = model.q_sqrt
     return made
 
 

@@ -52,7 +52,8 @@ class KeepBest:
         """
         if patience is not None:
             check_whole(1, patience=patience)
-        self._model, self._patience = model, patience
+        self._model = model
+        self._patience = patience
         self._loss = _loss_of(model, held_out)
         self._kept: list[tuple[tf.Variable, AnyNDArray]] = []
         self.losses: list[float] = []

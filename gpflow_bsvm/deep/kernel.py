@@ -61,7 +61,9 @@ class DeepKernel(Kernel):
             )
         super().__init__()
         self.input_shape = input_shape_of(features, input_shape)
-        self.kernel, self.features, self.training = kernel, features, False
+        self.kernel = kernel
+        self.features = features
+        self.training = False
         # Builds the network, and checks that it returns vectors.
         call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
         # TensorFlow modules do not track layers of Keras 3.

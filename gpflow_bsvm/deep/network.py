@@ -125,7 +125,8 @@ def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> An
     :param F: [N, Q], outputs of the network.
     :return: the network with a final batch normalization whose moving averages are those of F.
     """
-    keras, dtype = keras_of(features), dtype_of(features).name
+    keras = keras_of(features)
+    dtype = dtype_of(features).name
     last = keras.layers.BatchNormalization(
         momentum=_MOMENTUM, epsilon=_EPSILON, center=False, scale=False, dtype=dtype
     )

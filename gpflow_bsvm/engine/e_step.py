@@ -41,7 +41,8 @@ class Ascent(NamedTuple):
     @classmethod
     def start(cls, point: Any, rho: float = 1.0) -> Ascent:
         """:return: an ascent before its first step."""
-        size, no = tf.constant(rho, default_float()), tf.constant(False)
+        size = tf.constant(rho, default_float())
+        no = tf.constant(False)
         return cls(point, size, 0 * size, no, no, no)
 
     def step(
@@ -68,7 +69,8 @@ class Ascent(NamedTuple):
             lambda number, rho, _: (number + 1, rho / 2, move(here, rho / 2)),
             (0, 2 * self.rho, here._replace(value=math.nan * here.value)),
         )
-        failed, overshoots = fails(point), self.overshoots | (rho < self.rho)
+        failed = fails(point)
+        overshoots = self.overshoots | (rho < self.rho)
         little = point.value - here.value <= tol * abs(point.value)
         following = tf.where(little, rho / 2, tf.minimum(_GROWTH * rho, 1))
         ended = little & (self.little | ~overshoots)
@@ -102,7 +104,8 @@ class SiteAscent:
         :param dtype: precision of the large products; None: GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)
-        self._data, self._share = ProjectedData(model, source), shares_shifts(model)
+        self._data = ProjectedData(model, source)
+        self._share = shares_shifts(model)
         self._data.dtype = dtype or self._data.dtype
         starts = [] if sites is None else [sites]
         if not starts:

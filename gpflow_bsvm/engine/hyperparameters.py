@@ -53,7 +53,8 @@ def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
     :param wanted: the parameters and bare variables to learn, without repetition.
     :return: `wanted` in the order of the graph's gradients, and the plan.
     """
-    ids, parameters = {id(p) for p in wanted}, parameters_of(*modules)
+    ids = {id(p) for p in wanted}
+    parameters = parameters_of(*modules)
     found = [p for p in parameters if id(p) in ids]
     in_parameters = len(found) == len(wanted)
     if in_parameters:

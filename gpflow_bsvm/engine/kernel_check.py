@@ -67,7 +67,8 @@ def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
     """:return: the reason why K [..., N, N] is not a covariance, or ""."""
     if not (np.isfinite(K).all() and np.isfinite(diagonal).all()):
         return ""  # overflow raises another error
-    own, size = np.diagonal(K, axis1=-2, axis2=-1), max(np.abs(K).max(), np.abs(diagonal).max())
+    own = np.diagonal(K, axis1=-2, axis2=-1)
+    size = max(np.abs(K).max(), np.abs(diagonal).max())
     # Tolerate rounding of distances between rows far from 0.
     most = np.finfo(K.dtype).eps ** 0.2 * size
     off = np.unravel_index(np.argmax(np.abs(own - diagonal)), own.shape)
@@ -81,7 +82,8 @@ def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
 
 def rounded(X: AnyNDArray) -> str:
     """:return: a note on a column far from 0 whose distances are lost in rounding, or ""."""
-    far, spread = np.abs(X).max(axis=0), np.ptp(X, axis=0)
+    far = np.abs(X).max(axis=0)
+    spread = np.ptp(X, axis=0)
     column = int(np.argmax(far))
     if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:
         return ""

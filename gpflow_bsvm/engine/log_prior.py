@@ -78,7 +78,8 @@ class LogPrior:
         """:param learned: parameters, and variables (without priors)."""
         self._places = [n for n, p in enumerate(learned) if getattr(p, "prior", None) is not None]
         known = [_kind_and_numbers(learned[place]) for place in self._places]
-        self._kinds, self._numbers = tuple(k for k, _ in known), tuple(n for _, n in known)
+        self._kinds = tuple(k for k, _ in known)
+        self._numbers = tuple(n for _, n in known)
         self._graph = _value_and_gradient.bind(self._kinds)
 
     @check_shapes("return: []")

@@ -93,7 +93,9 @@ class SiteBound:
     def __init__(self, model: Model, source: Source, dtype: tf.DType | None = None) -> None:
         """:param dtype: precision of the large products; None: GPflow's default float."""
         self.hyperparameters = Hyperparameters(model)
-        self._model, self._source, self._share = model, source, shares_shifts(model)
+        self._model = model
+        self._source = source
+        self._share = shares_shifts(model)
         self._one = tf.ones([], dtype or default_float())
         graphs = (_of_bound,) if source.one_chunk else (_of_expectation, _of_sums, _of_q)
         self._graphs = [self.hyperparameters.bind(graph) for graph in graphs]
@@ -106,12 +108,14 @@ class SiteBound:
         how = Floats(jitter_of(self._model), self._one)
         if not self._source.one_chunk:
             return self.hyperparameters.with_prior(*self._by_chunks(sites, how))
-        batch, (of_bound,) = next(iter(self._source.chunks())), self._graphs
+        batch = next(iter(self._source.chunks()))
+        (of_bound,) = self._graphs
         return self.hyperparameters.with_prior(*of_bound(batch, sites, how, self._share))
 
     def _by_chunks(self, sites: Sites, how: Floats) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """By the chain rule through q, h and P, in three passes."""
-        data, share = self._source, self._share
+        data = self._source
+        share = self._share
         (expected, of_sums, of_q), sums_of = self._graphs, compiled_sums.bind(self._model.prior)
         sums = sum_over(data, lambda batch, part: sums_of(batch, part, how), sites)
         _, q = compiled_gaussian(sums, share)

@@ -154,7 +154,8 @@ def compiled_natural(
     q_mu: tf.Tensor, q_sqrt: tf.Tensor, prior_factor: tuple[tf.Tensor, ...]
 ) -> Natural:
     """:return: q(u) in natural parameters of the whitened Lz^-1 u; Lz is given unless whitened."""
-    mean, root = tf.transpose(q_mu), q_sqrt
+    mean = tf.transpose(q_mu)
+    root = q_sqrt
     for Lz in prior_factor:
         mean, root = whiten(Lz, mean, root)
     return to_natural(mean, root)
@@ -165,5 +166,6 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
     return tf.linalg.triangular_solve(L, identity)
 
 
-compiled_solve, compiled_gaussian = Compiled(solve), Compiled(gaussian)
+compiled_solve = Compiled(solve)
+compiled_gaussian = Compiled(gaussian)
 compiled_natural_step = Compiled(natural_step)

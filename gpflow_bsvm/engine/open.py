@@ -85,7 +85,8 @@ class _Labelled:
                 "there are no labels: data must yield (X, Y) or (X, Y, sample_weight); files need "
                 "target=..., the name of a column"
             )
-        part, origin = self.part or origin is not None, origin or Origin()
+        part = self.part or origin is not None
+        origin = origin or Origin()
         X, Y = check_data(self.model.likelihood, X, Y, minibatch=part, origin=origin)
         check_size(X, origin)
         check_width(self.model, X, Y)
@@ -96,7 +97,8 @@ class _Labelled:
 
     def _check_prior(self, X: Any) -> None:
         """Check once per estimator's fit (some ms): its models differ only in values."""
-        prior, num_latents = self.model.prior, self.model.q_shape[0]
+        prior = self.model.prior
+        num_latents = self.model.q_shape[0]
         structure = look_into((prior.kernel, prior.mean_function)).key
         if first_in_fit(("prior", structure, X.shape[-1], num_latents)):
             check_kernel(prior.kernel, X)

@@ -53,7 +53,8 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     :return: Lz and its jitter (None: GPflow's).
     :raise ValueError: if 1e-2 fails too; the message names the likely cause.
     """
-    factor, first = compiled_prior_factor.bind(prior), gpflow.config.default_jitter()
+    factor = compiled_prior_factor.bind(prior)
+    first = gpflow.config.default_jitter()
     for jitter in _jitters(first):
         with contextlib.suppress(tf.errors.InvalidArgumentError):
             try:

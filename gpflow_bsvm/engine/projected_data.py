@@ -29,7 +29,8 @@ BLOCK_BYTES = 2**24
 
 #: Products may run in single precision from a number of feature entries (N times L M) on; it
 #: resolves relative changes of the bound down to a tolerance.
-BIG_PASS, FINEST_SINGLE_TOL = 2e5, 1e-6
+BIG_PASS = 2e5
+FINEST_SINGLE_TOL = 1e-6
 
 
 def num_entries(model: Model, source: Source) -> int:

@@ -98,7 +98,9 @@ class Projector:
     """Map X [N, D] to features, with the hyperparameters of the factor `Lz` of `prior`."""
 
     def __init__(self, prior: Prior, Lz: tf.Tensor) -> None:
-        self.prior, self.Lz, self._project = prior, Lz, compiled_project.bind(prior)
+        self.prior = prior
+        self.Lz = Lz
+        self._project = compiled_project.bind(prior)
 
     @check_shapes("X: [N, D]", "return.phi: [G, N, M]", "return.residual: [N, .]")
     def __call__(self, X: tf.Tensor) -> Features:

@@ -40,9 +40,11 @@ def maximise(
     :return: the current estimate of the Hessian's inverse, or None.
     """
     loss = Loss(value_and_gradient, variables, least_gain)
-    method, options = "L-BFGS-B", {"maxiter": max_iter}
+    method = "L-BFGS-B"
+    options = {"maxiter": max_iter}
     if inverse is not None:
-        method, options = "BFGS", {**options, "hess_inv0": inverse}
+        method = "BFGS"
+        options = {**options, "hess_inv0": inverse}
     how: dict[str, Any] = {"method": method, "options": options, "callback": loss.stop}
     with warnings.catch_warnings():  # a failed line search warns and ends the iterations
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -60,7 +62,8 @@ def _learned(best: OptimizeResult) -> AnyNDArray | None:
         return None
     inverse = best.hess_inv
     if isinstance(inverse, LbfgsInvHessProduct):  # SciPy's initial I has no scale
-        s, y = inverse.sk, inverse.yk
+        s = inverse.sk
+        y = inverse.yk
         if len(s) == 0:
             return None
         scale = (s[-1] @ y[-1]) / (y[-1] @ y[-1])
@@ -79,7 +82,9 @@ class Loss:
     def __init__(
         self, what: ValueAndGradient, variables: list[tf.Variable], least_gain: float = -math.inf
     ) -> None:
-        self._what, self._variables, self._least_gain = what, variables, least_gain
+        self._what = what
+        self._variables = variables
+        self._least_gain = least_gain
         self.start = _packed(variables)
         self.seen: list[float] = []  #: finite losses, from the start on
         self._latest = math.inf
@@ -99,7 +104,8 @@ class Loss:
 
     def stop(self, intermediate_result: OptimizeResult) -> None:
         """Called by SciPy after an iteration."""
-        before, self._latest = min(self._latest, self.seen[0]), intermediate_result.fun
+        before = min(self._latest, self.seen[0])
+        self._latest = intermediate_result.fun
         if before - self._latest < self._least_gain:
             raise StopIteration
 

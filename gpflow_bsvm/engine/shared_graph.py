@@ -146,11 +146,13 @@ class Compiled:
         :param rebuilds: call it as `function(rebuild, values, *tensors)` with a `Rebuild`, so that
             the function can change the unconstrained `values`, as learning does.
         """
-        self._function, self._rebuilds = function, rebuilds
+        self._function = function
+        self._rebuilds = rebuilds
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
         #: Number of traces of the function, for tests.
         self.num_traces = 0
-        self.__doc__, self.__module__ = function.__doc__, function.__module__
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
 
     def bind(self, *modules: Any) -> Callable[..., Any]:
         """
@@ -204,7 +206,8 @@ class Compiled:
         specs: list[tf.TensorSpec],
     ) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
-        rebuild, results = Rebuild(modules, structure), []
+        rebuild = Rebuild(modules, structure)
+        results = []
 
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             self.num_traces += 1
@@ -227,7 +230,8 @@ class Bound:
     """A `Compiled` function with its modules; can be sent to another process."""
 
     def __init__(self, compiled: Compiled, modules: tuple[Any, ...]) -> None:
-        self._compiled, self._modules = compiled, modules
+        self._compiled = compiled
+        self._modules = modules
         self._structure = look_into(modules)
         self._key = (self._structure.key, gpflow.config.default_float())
 
@@ -238,7 +242,8 @@ class Bound:
         specs = specs_of(arguments)
         key = (self._key, *((tuple(spec.shape), spec.dtype) for spec in specs))
         what = (self._modules, self._structure, arguments, specs)
-        compiled, structure = self._compiled, self._structure
+        compiled = self._compiled
+        structure = self._structure
         shared = compiled.graph_of if structure.is_proved else compiled.graph_of_this_fit
         found = shared(key, *what)
         if found is None:
@@ -255,7 +260,8 @@ class Rebuild:
     """Copies modules with other values of their parameters."""
 
     def __init__(self, modules: tuple[Any, ...], structure: Structure) -> None:
-        self.modules, self._structure = modules, structure
+        self.modules = modules
+        self._structure = structure
 
     def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         """
@@ -265,7 +271,8 @@ class Rebuild:
         # The memo replaces parameters by tensors, keeps distributions (TFP's
         # `TransformedDistribution` cannot be copied), and copies only the list of objects tracked
         # by TensorFlow, which may include a parameter that no attribute holds.
-        parts, parameters = tf.nest.flatten(self.modules), self._structure.parameters
+        parts = tf.nest.flatten(self.modules)
+        parameters = self._structure.parameters
         memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
         memo |= {id(book): copy.copy(book) for book in self._structure.books}
         for parameter, value in zip(parameters, values):

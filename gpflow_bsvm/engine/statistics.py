@@ -56,7 +56,8 @@ def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
 @check_shapes("phi: [G, N, M]", "mean: [L, M]", "R: [L, M, M]", "return[all]: [N, L]")
 def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
     """:return: `marginals` under q(s_l) = N(mean_l, R_l^T R_l)."""
-    s, R = tf.cast(mean, phi.dtype), tf.cast(R, phi.dtype)
+    s = tf.cast(mean, phi.dtype)
+    R = tf.cast(R, phi.dtype)
     f = _of_shared(tf.squeeze(phi, 0), R, s) if phi.shape[0] == 1 else _of_own(phi, R, s)
     return Marginals(*(tf.cast(part, mean.dtype) for part in f))
 
@@ -64,13 +65,15 @@ def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
 def _of_own(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
     """:return: the marginals for separate features of each latent function, [L, N, M]."""
     W = tf.matmul(phi, R, transpose_b=True)
-    mean, variance = tf.linalg.matvec(phi, s), tf.reduce_sum(tf.square(W), axis=-1)
+    mean = tf.linalg.matvec(phi, s)
+    variance = tf.reduce_sum(tf.square(W), axis=-1)
     return Marginals(tf.transpose(mean), tf.transpose(variance))
 
 
 def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
     """:return: the marginals for shared features [N, M]: one product, faster than a batch."""
-    L, M = tf.shape(R)[0], tf.shape(R)[1]
+    L = tf.shape(R)[0]
+    M = tf.shape(R)[1]
     W = tf.reshape(tf.matmul(phi, tf.reshape(R, [L * M, M]), transpose_b=True), [-1, L, M])
     return Marginals(tf.matmul(phi, s, transpose_b=True), tf.reduce_sum(tf.square(W), axis=-1))
 
@@ -84,7 +87,8 @@ def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     shape = tf.concat([tf.shape(h)[:1], tf.shape(phi)[1:]], axis=0)
     columns = tf.linalg.matrix_transpose(tf.broadcast_to(phi, shape))
     W = tf.linalg.triangular_solve(L, tf.concat([columns, h[..., None]], axis=-1))
-    A, c = W[..., :-1], W[..., -1]
+    A = W[..., :-1]
+    c = W[..., -1]
     mean = tf.linalg.matvec(A, c, transpose_a=True)
     return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
 
@@ -131,7 +135,8 @@ def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local
     """
     X, Y, weight = rows.batch
     mean, variance = total(rows.features, f)
-    held, spread = tf.stop_gradient(mean), tf.stop_gradient(variance)
+    held = tf.stop_gradient(mean)
+    spread = tf.stop_gradient(variance)
     w, r = sites(likelihood, X, held, spread, Y)
     linear = tf.reduce_sum((r - w * held) * mean - w * variance / 2, axis=-1)
     return Local(Sites(w, r), weight[:, 0] * linear)
@@ -149,7 +154,9 @@ def sum_sites(rows: Projected, sites: Sites) -> Natural:
     h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. Subtracting the mean function
     m(x), the site of f - m has precision-mean r - w m. Products run in the dtype of the features.
     """
-    phi, weight, dtype = rows.features.phi, rows.batch.weight, sites.w.dtype
+    phi = rows.features.phi
+    weight = rows.batch.weight
+    dtype = sites.w.dtype
     r = tf.cast(weight * (sites.r - sites.w * rows.features.mean), phi.dtype)
     w = tf.cast(weight * sites.w, phi.dtype)
     shared = phi.shape[0] == 1
@@ -166,7 +173,8 @@ def _sums_of_own(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
 
 def _sums_of_shared(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
     """:return: the sums for shared features [N, M]: one product, twice as fast as a batch."""
-    number, M = tf.shape(w), tf.shape(phi)[1]
+    number = tf.shape(w)
+    M = tf.shape(phi)[1]
     wide = tf.reshape(w[:, :, None] * phi[:, None, :], [number[0], number[1] * M])
     P = tf.reshape(tf.matmul(phi, wide, transpose_a=True), [M, number[1], M])
     return Natural(tf.matmul(r, phi, transpose_a=True), tf.transpose(P, [1, 0, 2]))
@@ -216,6 +224,8 @@ def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
 compiled_predict = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f))
 #: Maps the same to `probabilities`, [N, C].
 compiled_probabilities = Compiled(lambda likelihood, X, *f: probabilities(likelihood, X, *f))
-compiled_marginals, compiled_sum_sites = Compiled(marginals_of_f), Compiled(sum_sites)
-compiled_localise, compiled_accumulate = _under_q(localise), _under_q(accumulate)
+compiled_marginals = Compiled(marginals_of_f)
+compiled_sum_sites = Compiled(sum_sites)
+compiled_localise = _under_q(localise)
+compiled_accumulate = _under_q(accumulate)
 compiled_cavities = _under_q(cavities)

@@ -54,7 +54,8 @@ class Unprojected(NamedTuple):
 @check_shapes("return.Lz: [G, M, M]", "return.inverse: [G, M, M]")
 def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Projection:
     """:return: the projection for products in `dtype`, at the current hyperparameters."""
-    prior, Lz = projector.prior, projector.Lz
+    prior = projector.prior
+    Lz = projector.Lz
     identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
     inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
     single = tf.constant(False)

@@ -117,11 +117,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
             weights, a checkpoint of another fit, or input that scikit-learn's validation rejects.
         """
         check_options(self)
-        new, stages, y = (
-            copy.copy(self),
-            Stages(checkpoint, bool(self.verbose)),
-            y if self._labelled else None,
-        )
+        new = copy.copy(self)
+        stages = Stages(checkpoint, bool(self.verbose))
+        y = y if self._labelled else None
         rows = source_of(X, y, sample_weight)
         # The user's kernel is compiled once, not in every inner fit.
         with one_fit(), told_by(in_words_of_estimators), stages.bar:
@@ -158,7 +156,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
     ) -> E:
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight, checkpoint)
-        algorithm, new = Streaming(forget=forget), copy.copy(self)
+        algorithm = Streaming(forget=forget)
+        new = copy.copy(self)
         rows = source_of(X, y, sample_weight)
         if rows is None:
             X, Y, weight = self._validate(X, y, sample_weight, reset=False)

@@ -23,17 +23,20 @@ from .stages import Stages
 from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
 #: Loss and penalty: the largest number of rows for selecting them; the fewest held-out rows.
-CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
+CHOICE_ROWS = 2_000
+FEWEST_LEFT_OUT = 10
 #: The largest number of rows for selecting the scale: only dense rows reveal a rough function.
 SCALE_ROWS = 10_000
 #: Factors of all lengthscales. The learned scale is often not the best for prediction: few inducing
 #: points only explain smooth functions, and the prior is not specific to the data.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
 #: M grows for the choice of the scale: by `GROWTH`, or by this factor below this number of rows.
-SCALE_GROWTH, FEW_ROWS = 2, 1_000
+SCALE_GROWTH = 2
+FEW_ROWS = 1_000
 #: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of deviations
 #: f / noise above which the first start suffices (8 % of y explained).
-STEEP, LITTLE_SAID = 8.0, 0.3
+STEEP = 8.0
+LITTLE_SAID = 0.3
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
 
@@ -48,7 +51,8 @@ class Candidate(NamedTuple):
 #: Candidates from soft to sharp, and the index where the search among levels starts. Levels
 #: estimate probabilities; a steep hinge is better for classes without overlap.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
-LEVEL_PENALTIES, FIRST_OF_LEVELS = (1.0, 2.0, 8.0, 32.0), 1
+LEVEL_PENALTIES = (1.0, 2.0, 8.0, 32.0)
+FIRST_OF_LEVELS = 1
 
 
 def candidates(
@@ -82,7 +86,8 @@ def _short(penalty: float) -> float:
 
 def between(among: Sequence[Candidate], place: float) -> Candidate:
     """:return: the candidate at this position; penalties are interpolated, losses are not."""
-    low, high = among[int(place)], among[math.ceil(place)]
+    low = among[int(place)]
+    high = among[math.ceil(place)]
     if low.loss != high.loss:
         return low
     penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
@@ -100,14 +105,16 @@ def choose(
     """
     first = first_of(among)
     spec = spec._replace(**first._asdict())
-    part, begun = at_most(CHOICE_ROWS, data, seed=0), initial_model(spec, data)
+    part = at_most(CHOICE_ROWS, data, seed=0)
+    begun = initial_model(spec, data)
     if not spec.is_classifier:
         return spec, _best_start(spec, begun, data)
     one_class = np.ptp(part[1]) == 0
     if one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
-        Z, kept = _inducing_points(begun.model), begun.model
+        Z = _inducing_points(begun.model)
+        kept = begun.model
         refits = held_out.Refits(part, kept)
 
         @functools.cache
@@ -175,7 +182,8 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     other = _other_q(spec._replace(Z=Z), model, rows)
-    scales, refits = [*_lengthscales(model), *_lengthscales(other)], held_out.Refits(rows, model)
+    scales = [*_lengthscales(model), *_lengthscales(other)]
+    refits = held_out.Refits(rows, model)
     learned = [scale.numpy() for scale in scales]
 
     def score(factor: float) -> held_out.HeldOut:

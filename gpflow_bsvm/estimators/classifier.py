@@ -206,7 +206,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         return candidates(self.loss, self.penalty, spec.linear, spec.levels.t.size)
 
     def _found(self, spec: Specification, data: Data) -> None:
-        self.loss_, self.penalty_ = spec.loss, spec.penalty
+        self.loss_ = spec.loss
+        self.penalty_ = spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         stated = stated_order(y) if self._ordinal else None

@@ -114,7 +114,9 @@ def make_scaler(X: Any, weight: AnyNDArray, unscaled: Sequence[int]) -> Standard
 def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
     """:return: the scaler, modified to leave these columns unscaled."""
     if unscaled:
-        scaler.mean_[unscaled], scaler.var_[unscaled], scaler.scale_[unscaled] = 0.0, 1.0, 1.0
+        scaler.mean_[unscaled] = 0.0
+        scaler.var_[unscaled] = 1.0
+        scaler.scale_[unscaled] = 1.0
     return scaler
 
 
@@ -135,7 +137,8 @@ def shift_and_scale(
     scaler: StandardScaler | None, num_columns: int
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """:return: shift and scale, [D] each, of the model's input (X - shift) / scale."""
-    shift, factor = np.zeros(num_columns), np.ones(num_columns)
+    shift = np.zeros(num_columns)
+    factor = np.ones(num_columns)
     if scaler is not None:
         shift = scaler.mean_ if scaler.with_mean else shift  # sparse columns are scaled only
         factor = scaler.scale_
@@ -158,9 +161,11 @@ def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDAr
     if X.shape[0] > MERGE_ROWS:
         return X, y, weight
     if scipy.sparse.issparse(X):
-        keys, axis = _sparse_keys(X, y), None
+        keys = _sparse_keys(X, y)
+        axis = None
     else:
-        keys, axis = np.column_stack([X, y]), 0
+        keys = np.column_stack([X, y])
+        axis = 0
     _, first, member = np.unique(keys, return_index=True, return_inverse=True, axis=axis)
     sums = np.bincount(member.reshape(-1), weight).astype(weight.dtype)
     return X[first], y[first], sums

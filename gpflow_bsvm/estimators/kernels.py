@@ -103,7 +103,8 @@ def check_covariance(kernel: Any, X: AnyNDArray) -> None:
 def _misfit(kernel: Kernel, num_columns: int) -> str:
     """:return: a description of the parts of a kernel that do not fit."""
     for part in parts_of(kernel):
-        name, dims = type(part).__name__, part.active_dims
+        name = type(part).__name__
+        dims = part.active_dims
         if not isinstance(dims, slice) and np.max(dims) >= num_columns:
             return f"{name} has active_dims up to {np.max(dims)}, and columns count from 0"
         number = np.size(getattr(part, "lengthscales", 1.0))
@@ -116,7 +117,8 @@ def _added(fill: AnyNDArray | None) -> str:
     """:return: a note on the columns added by `impute`."""
     if fill is None or not fill[1].any():
         return ""
-    where, number = np.flatnonzero(fill[1]).tolist(), fill.shape[1]
+    where = np.flatnonzero(fill[1]).tolist()
+    number = fill.shape[1]
     return (
         f" (impute=True has appended indicators of missing values in columns {where}, from column "
         f"{number} on: give the kernel active_dims=range({number}), or lengthscales for the new "

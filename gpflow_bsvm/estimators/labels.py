@@ -14,7 +14,8 @@ from ..notices import warn
 #: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
 #: More distinct numbers than this, and than this fraction of the rows, are probably not classes.
-MANY_CLASSES, MANY_PER_ROW = 20, 0.1
+MANY_CLASSES = 20
+MANY_PER_ROW = 0.1
 
 
 def missing(values: Any) -> AnyNDArray:
@@ -141,7 +142,8 @@ def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
 
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
     """:return: [C], the labels for the class numbers; a source may name them."""
-    names, whole = getattr(rows, "classes", None), values.astype(np.int64)
+    names = getattr(rows, "classes", None)
+    whole = values.astype(np.int64)
     if names is None:
         return whole
     given = np.asarray(names)  # integers beyond 2^63 are floats, which may be equal

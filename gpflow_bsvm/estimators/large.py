@@ -35,7 +35,8 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
     source.known_rows = found.num_rows
     estimator.fill_ = None
-    encoding, (X, Y, weight) = estimator._learn_survey(rows, found), found.sample
+    encoding = estimator._learn_survey(rows, found)
+    (X, Y, weight) = found.sample
     codes = unscaled_columns(estimator.kernel, X)
     scaler = inputs.without(found.scaler, codes)
     estimator.scaler_ = scaler if estimator.standardize else None
@@ -52,7 +53,8 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     scale_up(model, 1 / float(weight.sum() / found.weight))
     prepared = Prepared(source, estimator.scaler_, encoding)
     estimator.history_ = fit_q(spec, model, prepared, stages.place("q of all rows"))
-    model.num_data, estimator.model_ = found.num_rows, model
+    model.num_data = found.num_rows
+    estimator.model_ = model
     estimator._found(spec, sample)
     if hasattr(rows, "features"):
         estimator.feature_names_in_ = np.asarray(rows.features, dtype=object)
@@ -71,10 +73,8 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     :return: the rows as inputs of its model, with labels if `labelled`.
     :raise ValueError: for other columns than in the fit, and for unknown labels.
     """
-    names, expected = (
-        getattr(rows, "features", None),
-        getattr(estimator, "feature_names_in_", None),
-    )
+    names = getattr(rows, "features", None)
+    expected = getattr(estimator, "feature_names_in_", None)
     if names is not None and expected is not None and list(names) != list(expected):
         raise ValueError(
             f"the columns of X are {list(names)}, those of the training data {list(expected)}: "

@@ -50,7 +50,8 @@ class Prepared(Derived):
     ) -> None:
         """:param encoding: of labels, see `labels`; None: labels are ignored."""
         super().__init__(source)
-        self._prepare, self.maker = partial(_prepared, scaler, encoding), source.maker
+        self._prepare = partial(_prepared, scaler, encoding)
+        self.maker = source.maker
 
     @property
     def row_bytes(self) -> int:

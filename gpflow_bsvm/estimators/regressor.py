@@ -158,7 +158,9 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     def _error(self, unit: float, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
         """:return: the mean leave-one-out error of a fit to a sample, in units of Y."""
         trial = copy.copy(self)
-        trial.y_scale_, trial.random_state, trial.verbose = self.y_scale_ * unit, 0, False
+        trial.y_scale_ = self.y_scale_ * unit
+        trial.random_state = 0
+        trial.verbose = False
         trial.num_inducing = FIRST_INDUCING if self.num_inducing == "auto" else self.num_inducing
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -193,7 +195,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal
             spread = np.average((y - middle) ** 2, weights=weight) ** 0.5
-        self.y_center_, self.y_scale_ = float(middle), float(spread) or 1.0
+        self.y_center_ = float(middle)
+        self.y_scale_ = float(spread) or 1.0
         check_units(y, self.y_scale_)
         return self._encoding()
 

@@ -43,7 +43,8 @@ CODES_APART = 1e3
 
 #: The default kernel without learning: prior variance in squared margins, and lengthscale in median
 #: distances between inducing points; the best of a coarse grid on twelve binary data sets.
-DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
+DEFAULT_VARIANCE = 4.0
+DEFAULT_LENGTHSCALE = 0.75
 
 #: Factor of the priors' deviations in regression: its normalized evidence determines the kernel
 #: better than a hinge's. Better than 1 on most of 17 sets.
@@ -52,7 +53,9 @@ PRIOR_OF_NUMBERS = 0.16
 #: Levels of probability are half a unit of logit t apart. At the outermost, which is between these
 #: limits and rounded so that fits share graphs, the rarer label is expected this often: rows cannot
 #: locate levels further out, and probabilities beyond the last level stay too far from 0 and 1.
-LEVEL_SPACING, ROWS_AT_LAST, OUTERMOST = 0.5, 8.0, (4, 6)
+LEVEL_SPACING = 0.5
+ROWS_AT_LAST = 8.0
+OUTERMOST = (4, 6)
 #: The number of levels to which penalties of levels belong. With more levels, penalties are larger
 #: in proportion: then each level counts as before.
 NUM_LEVELS = 17
@@ -175,7 +178,8 @@ def _likelihood_of(spec: Specification) -> Likelihood:
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
     """:return: an untrained model with its own kernel."""
-    likelihood, Z = make_likelihood(spec), _inducing_points(spec, X)
+    likelihood = make_likelihood(spec)
+    Z = _inducing_points(spec, X)
     kernel = copy.deepcopy(spec.kernel)
     if kernel is None:
         kernel = _default_kernel(spec, X.shape[1], Z)
@@ -200,7 +204,8 @@ def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyN
     """:return: inducing points by k-means within rows of equal codes, as far as M allows."""
     if not spec.codes:
         return inducing_points.kmeans(X, number, **how)
-    codes, apart = list(spec.codes), X.copy()
+    codes = list(spec.codes)
+    apart = X.copy()
     apart[:, codes] *= CODES_APART
     Z = inducing_points.kmeans(apart, number, **how)
     Z[:, codes] = X[pairwise_distances_argmin(Z, apart)][:, codes]

@@ -29,7 +29,8 @@ class StageBar(tqdm):
         """:param show: whether to show it."""
         super().__init__(disable=not show, bar_format="{desc}: step {n_fmt}, {elapsed}{postfix}")
         self.seconds: dict[str, float] = {}
-        self._kind, self._begun = "rows", perf_counter()
+        self._kind = "rows"
+        self._begun = perf_counter()
 
     def stage(self, kind: str, what: str) -> None:
         """
@@ -53,7 +54,8 @@ class StageBar(tqdm):
     def _end(self, following: str) -> None:
         now = perf_counter()
         self.seconds[self._kind] = self.seconds.get(self._kind, 0.0) + now - self._begun
-        self._kind, self._begun = following, now
+        self._kind = following
+        self._begun = now
 
 
 class Stages:

@@ -68,8 +68,10 @@ class Survey(NamedTuple):
     def scaler(self) -> StandardScaler:
         """:return: a scaler with the statistics of all rows."""
         scaler = StandardScaler()
-        scaler.n_features_in_, scaler.n_samples_seen_ = len(self.mean), np.float64(self.weight)
-        scaler.mean_, scaler.var_ = self.mean, self.var
+        scaler.n_features_in_ = len(self.mean)
+        scaler.n_samples_seen_ = np.float64(self.weight)
+        scaler.mean_ = self.mean
+        scaler.var_ = self.var
         rounding = self.weight * np.finfo(float).eps  # constant columns: scikit-learn's rule
         constant = self.var <= rounding * self.var + (rounding * self.mean) ** 2
         scaler.scale_ = np.where(constant, 1.0, np.sqrt(self.var))
@@ -86,7 +88,8 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
     values, counts = (np.array(column) for column in zip(*sorted(seen.counts.items())))
-    kept, moments = np.asarray(seen.kept), map(np.asarray, seen.moments)  # clusters return tensors
+    kept = np.asarray(seen.kept)  # clusters return tensors
+    moments = map(np.asarray, seen.moments)
     rows = kept[np.argsort(kept[:, 0])]
     sample = np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
     (weight,), (mean,), (var,) = moments

@@ -30,8 +30,11 @@ from .stages import NOWHERE, Stages
 #: Rows for learning the kernel: the larger of a number and a fraction of all, up to a maximum. Many
 #: classes or inducing points reduce it, down to a minimum, so that rows * L M^2 stays below
 #: LEARN_WORK. More rows give more precise probabilities.
-LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
-FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
+LEARN_ROWS = 2_000
+LEARN_PART = 0.25
+MOST_LEARN_ROWS = 5_000
+FEWEST_LEARN_ROWS = 1_000
+LEARN_WORK = 5e8
 #: The assumed share of an ordered class without rows, for the initial thresholds.
 NO_ROWS = 1e-3
 #: While penalty, epsilon and kernel are learned, labels are clipped at this distance from their
@@ -40,7 +43,8 @@ NO_ROWS = 1e-3
 REACH = 10.0
 #: A kernel is learned with fewer inducing points if this part of them suffices; and again if the
 #: learned kernel tells apart this many times as many.
-MOST_POINTS, MORE_POINTS = 0.75, 1.3
+MOST_POINTS = 0.75
+MORE_POINTS = 1.3
 #: Farther from 0 than this (columns are scaled by default), rounding spoils covariances of q(u).
 FAR = 1e3
 #: The number of rows of each rare class in every sample.
@@ -48,7 +52,10 @@ RARE_ROWS = 20
 
 #: M grows by a factor while the leave-one-out density improves by a fraction, up to a number of
 #: points and the work of a sweep (N L M^2).
-GROWTH, LEAST_GAIN, MOST_INDUCING, GROWTH_WORK = 3, 0.01, 1000, 5e9
+GROWTH = 3
+LEAST_GAIN = 0.01
+MOST_INDUCING = 1000
+GROWTH_WORK = 5e9
 #: Lloyd iterations for many points, which are dense anyway.
 _ITERATIONS = 5
 
@@ -144,7 +151,8 @@ def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
         return run()
     while True:
         exchange(model, few)
-        number, history = len(few), run()
+        number = len(few)
+        history = run()
         few = told_apart(model.kernel, Z)
         if len(few) <= MORE_POINTS * number:
             exchange(model, Z)

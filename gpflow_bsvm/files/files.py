@@ -51,9 +51,13 @@ class Files(Reader):
         require("pyarrow", extra="files")
         if not isinstance(path, Table):
             path = Table(find_files(path, self.endings), Reading(target, **options))
-        self.table, self.columns, self.left_out = path, path.columns, path.left_out
-        self.paths, self.ordered = [file.path for file in path.files], path.ordered
-        self.features, self.classes = self.columns.features, self.columns.classes
+        self.table = path
+        self.columns = path.columns
+        self.left_out = path.left_out
+        self.paths = [file.path for file in path.files]
+        self.ordered = path.ordered
+        self.features = self.columns.features
+        self.classes = self.columns.classes
         counts = [file.num_rows for file in path.files if file.num_rows is not None]
         self.known_rows = sum(counts) if len(counts) == len(path.files) else None
 

@@ -48,7 +48,8 @@ def some_rows(
     X: Any, num_inducing: int, subsample: int, seed: int | None
 ) -> tuple[AnyNDArray, AnyNDArray, int]:
     """:return: the distinct rows of at most `subsample` random rows of X, and a seed."""
-    X, generator = checked(X, num_inducing), np.random.default_rng(seed)
+    X = checked(X, num_inducing)
+    generator = np.random.default_rng(seed)
     X = X[random_rows(len(X), max(subsample, num_inducing), generator)]
     return X, distinct_rows(X), int(generator.integers(2**31))
 
@@ -80,7 +81,8 @@ def greedy_variance(
     X = checked(X, max_inducing)
     weight = check_weights(weight, len(X))[:, 0]
     rows = random_rows(len(X), SUBSAMPLE, 0)
-    X, weight = X[rows], weight[rows]
+    X = X[rows]
+    weight = weight[rows]
     X, first = np.unique(X, axis=0, return_index=True)  # independent of the rows' order
     weight = weight[first]
     residual = np.array(kernel(X, full_cov=False), np.float64)

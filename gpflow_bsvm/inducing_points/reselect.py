@@ -51,7 +51,8 @@ def reselect(
     check_whole(1, max_inducing=number)
     source = open_all(model, data, sample_weight)
     rows = take(*source.gather(random_rows(source.num_rows, subsample, seed)))
-    X, weight = rows.X.numpy(), rows.weight.numpy()[:, 0] * _precisions(model, rows)
+    X = rows.X.numpy()
+    weight = rows.weight.numpy()[:, 0] * _precisions(model, rows)
     Z = greedy_variance(X, min(number, len(X)), model.prior.kernel, tol=tol, weight=weight)
     exchange(model, Z)
     return Z
@@ -59,6 +60,7 @@ def reselect(
 
 def _precisions(model: Model, rows: Batch) -> AnyNDArray:
     """:return: precisions of the sites, summed over latent functions, [N]."""
-    q, localise = compiled_solve(model.natural()), compiled_localise.bind(model.likelihood)
+    q = compiled_solve(model.natural())
+    localise = compiled_localise.bind(model.likelihood)
     data = ProjectedData(model, ArraySource(*rows, chunk_rows(model)))
     return np.sum(map_over(data, lambda part: localise(q, part).sites.w), axis=1)

@@ -44,7 +44,8 @@ def exchange(model: SparseModel, Z: Any) -> None:
     mean, covariance = model.predict_f(Z, full_cov=True)  # [M, L], [L, M, M]
     trainable = [p.trainable for p in (model.inducing_variable.Z, model.q_mu, model.q_sqrt)]
     model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
-    Lz, mean = model.prior_factor(), tf.transpose(mean - model.mean_function(Z))
+    Lz = model.prior_factor()
+    mean = tf.transpose(mean - model.mean_function(Z))
     root = tf.linalg.cholesky(covariance + model.jitter * tf.eye(len(Z), dtype=mean.dtype))
     if model.whiten:
         mean, root = whiten(Lz, mean, root)

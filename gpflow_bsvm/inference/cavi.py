@@ -155,7 +155,9 @@ class Sweeps(Run[SweepState, Step]):
 
     def __init__(self, options: CAVI, model: Model, data: ProjectedData, *known: Natural) -> None:
         """:param known: see `SweepState`."""
-        self._options, self._model, self._data = options, model, data
+        self._options = options
+        self._model = model
+        self._data = data
         self._natural = model.natural()
         self.max_steps = options.max_steps
         single = product_dtype(num_entries(model, data), options.tol)
@@ -195,7 +197,8 @@ class Sweeps(Run[SweepState, Step]):
 
     def _sweeps(self) -> Iterator[Step]:
         """:return: sweeps until one gains little."""
-        ascent, steps = cast(Ascent, self.state.ascent), self.state.steps
+        ascent = cast(Ascent, self.state.ascent)
+        steps = self.state.steps
         while math.isfinite(ascent.point.value) and not ascent.ended:
             most = min(self._together, self.max_steps - steps) if self.unseen else 1
             ascent, record = self._some(ascent, most)

@@ -93,7 +93,8 @@ def _statistics(likelihood: Any, s: tf.Tensor, rows: Projected) -> Statistics:
 @check_shapes("sites.w: [N, L, L]", "return.h: [1, LM]", "return.P: [1, LM, LM]")
 def _joint_sums(rows: Projected, sites: Sites) -> Natural:
     """:return: `sum_sites` for all latent functions combined, with L M features."""
-    weight, num_latents = rows.batch.weight, tf.shape(sites.r)[1:]
+    weight = rows.batch.weight
+    num_latents = tf.shape(sites.r)[1:]
     shape = tf.concat([num_latents, tf.shape(rows.features.phi)[1:]], axis=0)
     phi = tf.broadcast_to(rows.features.phi, shape)
     mean = rows.features.mean + tf.zeros_like(sites.r)
@@ -110,7 +111,9 @@ class _Mode(Run[ModeState, Step]):
     state: ModeState
 
     def __init__(self, options: ECM, model: Model, data: ProjectedData) -> None:
-        self._options, self._model, self._data = options, model, data
+        self._options = options
+        self._model = model
+        self._data = data
         self.max_steps = options.max_steps
         self._statistics = _statistics.bind(model.likelihood)
         self.state = ModeState(Ascent.start(self._at(tf.zeros(model.q_shape, default_float()))))

@@ -21,11 +21,13 @@ from .history import Callback, History
 from .svi import SVI
 
 #: Sweeps over _TIMES * _FIRST_ROWS rows or more start from a fit to _FIRST_ROWS rows.
-_FIRST_ROWS, _TIMES = 20_000, 10
+_FIRST_ROWS = 20_000
+_TIMES = 10
 #: The largest affordable work of a sweep: rows * latent functions * inducing points^2.
 _SWEEP_LIMIT = 5e10
 #: For data that may be endless: assumed batch size, and numbers of steps.
-_BATCH, _STEPS = 100, (1000, 5000)
+_BATCH = 100
+_STEPS = (1000, 5000)
 
 
 def fit(

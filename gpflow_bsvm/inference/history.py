@@ -103,7 +103,8 @@ class History:
         end = "converged" if self.converged else "not converged"
         end += f", {self.clipped} sites clipped" if self.clipped else ""
         end += "; kernel as given, VEM learns it" if self.kernel_as_given else ""
-        elbo, seconds = f"ELBO {self.elbo[-1]:.6g}", f"{self.seconds[-1]:.3g} s"
+        elbo = f"ELBO {self.elbo[-1]:.6g}"
+        seconds = f"{self.seconds[-1]:.3g} s"
         return f"History({self.step[-1]} steps, {elbo}, {seconds}, {end})"
 
 
@@ -125,10 +126,14 @@ class Recorder:
         progress: bool | None = None,
     ) -> None:
         """:param record: an empty `History` or `Draws`; all else as in `Algorithm.run`."""
-        self._run, self._record, self._checkpoints = run, record, checkpoints
-        self._callback, self._monitor = callback, monitor
+        self._run = run
+        self._record = record
+        self._checkpoints = checkpoints
+        self._callback = callback
+        self._monitor = monitor
         run.unseen = not (callback or monitor) and type(checkpoints) is Checkpoints
-        self._stopped, self._offered = False, (run.state, False, 0)
+        self._stopped = False
+        self._offered = (run.state, False, 0)
         if checkpoints.latest(self._content(*self._offered), self._go_on) is not None:
             self._offered = (run.state, run.converged, len(record))
         self._bar = progress_bar(run.max_steps, what, progress)
@@ -137,7 +142,8 @@ class Recorder:
 
     def drive(self) -> None:
         """Run to the end. At the end or after an error, the model is in the latest state."""
-        run, record = self._run, self._record
+        run = self._run
+        record = self._record
         try:
             if record.latest:
                 run.look_again()
@@ -165,8 +171,10 @@ class Recorder:
 
     def _go_on(self, saved: dict[str, Any]) -> None:
         """Continue from a checkpoint; if that fails, leave the run unchanged."""
-        found, before = type(self._record).from_columns(saved["history"]), self._run.state
-        done, most = found.latest, self._run.max_steps
+        found = type(self._record).from_columns(saved["history"])
+        before = self._run.state
+        done = found.latest
+        most = self._run.max_steps
         if done > most:
             raise OtherFit(
                 f"the checkpoint is of step or draw {done}, but the limit is {most}: raise it to "

@@ -58,7 +58,8 @@ class MinibatchAlgorithm(Algorithm):
 class MinibatchRun(Run[MinibatchState, Step]):
     """Groups of steps. A group without a finite ELBO is undone, and the rate is halved."""
 
-    settles, by_sites = False, True
+    settles = False
+    by_sites = True
 
     state: MinibatchState
     #: The number of batches in a group, limited by memory.
@@ -76,7 +77,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
                 "the number of rows is unknown, and the data may be endless: the model needs "
                 "num_data, the number of all rows"
             )
-        self._model, self.max_steps = model, options.max_steps
+        self._model = model
+        self.max_steps = options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(model.natural(), memory)
@@ -104,7 +106,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
 
     def _elbo(self, state: MinibatchState, group: BatchGroup) -> float:
         """:return: the ELBO; its expectation is estimated from the last (some 500) rows."""
-        q, batches = compiled_solve(state.natural), -(-_ELBO_ROWS // group.index.shape[1])
+        q = compiled_solve(state.natural)
+        batches = -(-_ELBO_ROWS // group.index.shape[1])
         index = group.index[-batches:].reshape(-1)
         expectation = self._expected(q, group.rows, index)
         return float(expectation * (self._num_data / len(index)) - q.kl)

@@ -86,7 +86,8 @@ class _Learning(MinibatchRun):
     """Memory of a run: values of the learned parameters, and the state of the optimisers."""
 
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
-        self._options, self._hyper = options, Hyperparameters(model)
+        self._options = options
+        self._hyper = Hyperparameters(model)
         self._hyper.check_start()
         self._learner = Learner(self._hyper, options.optimizer, options.network_optimizer)
         self._expectation = compiled_expectation.bind(*self._hyper.modules)
@@ -95,11 +96,14 @@ class _Learning(MinibatchRun):
     def _steps(
         self, state: MinibatchState, group: BatchGroup, scale: float
     ) -> tuple[Natural, Any, float]:
-        options, number, dtype = self._options, len(group.index), state.natural.h.dtype
+        options = self._options
+        number = len(group.index)
+        dtype = state.natural.h.dtype
         numbers = state.steps + 1 + np.arange(number)
         moves = (numbers % options.every == 0) & (numbers > options.warm_up)
         given = rates(options.learning_rate, state.steps, number)
-        scale, damping = tf.constant(scale, dtype), tf.constant(state.damping, dtype)
+        scale = tf.constant(scale, dtype)
+        damping = tf.constant(state.damping, dtype)
         natural = self._learner(
             state.natural,
             Constants(scale, jitter_of(self._model), damping),
@@ -157,7 +161,8 @@ class Learner:
     """
 
     def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
-        self._hyper, (self._likelihood, self._prior) = hyper, hyper.modules
+        self._hyper = hyper
+        (self._likelihood, self._prior) = hyper.modules
         held = [v for network in hyper.networks for v in network.all_weights()]
         weights = {id(v) for v in held}
         parts = [
@@ -194,7 +199,8 @@ class Learner:
         # The graph serves one fit; it is faster with a static M.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
         flat = [*exact, *specs_of((constants, given))]
-        key, specs = tuple(flat), tf.nest.pack_sequence_as(arguments, flat)
+        key = tuple(flat)
+        specs = tf.nest.pack_sequence_as(arguments, flat)
         if key not in self._graphs:
             with in_training(self._hyper.networks):
                 self._graphs[key] = concrete(self._steps, *specs)
@@ -202,7 +208,8 @@ class Learner:
 
     def _steps(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         def body(t: tf.Tensor, natural: Natural) -> Any:
-            batch, rate = take(given.rows, given.index[t]), given.rates[t]
+            batch = take(given.rows, given.index[t])
+            rate = given.rates[t]
             natural = tf.cond(
                 given.moves[t],
                 lambda: self._learn(natural, constants, batch, rate),

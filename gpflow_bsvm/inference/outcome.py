@@ -33,7 +33,8 @@ LEAST_NATS = 0.01
 LEAST_MEAN = 0.2
 #: ... or if at the rows its means, in standard deviations, and the relative reduction of the
 #: prior's variance are both below these.
-LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
+LEAST_DEVIATIONS = 1e-3
+LEAST_PART = 0.5
 #: Above this variance of f, in squared margins, float64 does not resolve a margin.
 MOST_VARIANCE = 1e24
 #: Number of rows to check, from the first chunk.
@@ -41,7 +42,8 @@ ROWS = 100
 #: Relative error of q's variance by rounding and jitters, as it is a difference.
 LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
-FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
+FEWEST_POINTS = 10
+LEAST_CORRELATION = 1e-3
 
 
 def count_clipped(model: Model, source: Source, history: History) -> None:
@@ -197,7 +199,8 @@ def _warn_of_distance(model: Model) -> None:
     K = Lz @ np.swapaxes(Lz, -1, -2)  # without a constant kernel's part
     diagonal = np.einsum("gmm->gm", K).max(axis=-1)
     np.einsum("gmm->gm", K)[:] = K.min(axis=(-1, -2))[:, None]
-    least, most = K.min(axis=(-1, -2)), K.max(axis=(-1, -2))
+    least = K.min(axis=(-1, -2))
+    most = K.max(axis=(-1, -2))
     rounding = np.maximum(model.jitter, LEAST_RATIO * diagonal)
     if ((diagonal - least < 2 * rounding) & (least > rounding)).all():
         what = _AS_ONE

@@ -86,7 +86,8 @@ class Refit:
 
     def _fitted(self, rows: Projected, sites: Sites) -> Natural:
         # Take a step of size 1 from a point with bound -infinity.
-        sums, lowest = compiled_sum_sites(rows, sites), tf.constant(-math.inf, default_float())
+        sums = compiled_sum_sites(rows, sites)
+        lowest = tf.constant(-math.inf, default_float())
         start = Ascent.start(Point(sums, lowest, sums))
         for dtype in self._dtypes:  # single precision may overflow
             ascent, _ = self._climb(start, *self._how, rows.in_precision(dtype))

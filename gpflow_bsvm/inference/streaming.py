@@ -36,7 +36,8 @@ class Streaming(CAVI):
     Options and errors as in `CAVI`, which is the case `forget` = 0.
     """
 
-    takes_q, weighs = True, False
+    takes_q = True
+    weighs = False
 
     forget: float = 1.0
 

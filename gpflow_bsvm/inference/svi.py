@@ -61,7 +61,8 @@ class SVI(MinibatchAlgorithm):
 
 class _Steps(MinibatchRun):
     def __init__(self, options: SVI, model: Model, data: ProjectedData) -> None:
-        self._options, rate = options, options.learning_rate
+        self._options = options
+        rate = options.learning_rate
         adaptive: Any = rate if hasattr(rate, "memory") else None
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()

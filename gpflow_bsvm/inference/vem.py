@@ -91,7 +91,9 @@ class _Rounds(Run[RoundState, Step]):
     state: RoundState
 
     def __init__(self, options: VEM, model: Model, source: Source) -> None:
-        self._options, self._model, self._source = options, model, source
+        self._options = options
+        self._model = model
+        self._source = source
         self.max_steps = options.max_steps
         self._dtype = product_dtype(num_entries(model, source), options.tol)
         self._bound = SiteBound(model, source, self._dtype)
@@ -101,7 +103,9 @@ class _Rounds(Run[RoundState, Step]):
 
     def advance(self) -> Step:
         """Run a round."""
-        state, options, curvature = self.state, self._options, None
+        state = self.state
+        options = self._options
+        curvature = None
         if state.sites is not None:
             here = partial(self._bound.value_and_gradient, state.sites)
             how = options.iterations, state.curvature, _LEAST_GAIN * state.gain

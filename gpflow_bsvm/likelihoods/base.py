@@ -87,7 +87,8 @@ def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: Tensor
 
 def slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Any:
     """:return: the derivatives of an expectation with respect to Fmu and Fvar."""
-    Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
+    Fmu = tf.convert_to_tensor(Fmu)
+    Fvar = tf.convert_to_tensor(Fvar)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch((Fmu, Fvar))
         expectations = expectation(Fmu, Fvar)

@@ -110,7 +110,8 @@ class CategoricalLikelihood(Classification):
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = c) at q(f) = N(Fmu, Fvar): `class_probabilities` of g f."""
-        Fmu, Fvar = self.scale * self.latents(Fmu), tf.square(self.scale) * self.latents(Fvar)
+        Fmu = self.scale * self.latents(Fmu)
+        Fvar = tf.square(self.scale) * self.latents(Fvar)
         return self.class_probabilities(Fmu, Fvar)
 
     @inherit_check_shapes

@@ -165,9 +165,11 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
     def _held_sites(self, held: Held, Fmu: TensorType, Y: TensorType) -> Sites:
         y, Fmu, _ = self._row(Fmu, tf.zeros_like(Fmu), Y)
-        t, a = held.rival, self.penalty / 2
+        t = held.rival
+        a = self.penalty / 2
         w = a / tf.sqrt(held.alpha)
-        label, rival = of_label(y, Fmu), of_label(t, Fmu)
+        label = of_label(y, Fmu)
+        rival = of_label(t, Fmu)
         return Sites(w * (y + t), y * (a + w * (1 + rival)) - t * (a + w * (1 - label)))
 
 

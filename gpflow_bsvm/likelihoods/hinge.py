@@ -75,7 +75,8 @@ class HingeSum(Penalized):
         :param W: [T, Q], and b: [T]: coefficients of the functions in the hinges.
         """
         super().__init__(penalty, bound, normalizer=normalizer, **shape)
-        self.W, self.b = np.asarray(W, np.float64), np.asarray(b, np.float64)
+        self.W = np.asarray(W, np.float64)
+        self.b = np.asarray(b, np.float64)
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
@@ -131,10 +132,12 @@ class HingeSum(Penalized):
         m, v, cost, sign = self.margins(Fmu, Fvar, Y)
         if self.bound == "exact":
             s = tf.sqrt(v)
-            u, w = normal_cdf(m / s), normal_pdf(m / s) / s
+            u = normal_cdf(m / s)
+            w = normal_pdf(m / s) / s
         else:
             root = tf.sqrt(tf.square(m) + v)
-            u, w = (1 + m / root) / 2, 0.5 / root
+            u = (1 + m / root) / 2
+            w = 0.5 / root
         precision = self._back(cost * w, np.square(self.W))
         return Sites(precision, self._back(cost * u * sign, self.W) + precision * Fmu)
 

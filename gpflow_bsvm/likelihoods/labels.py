@@ -136,7 +136,8 @@ def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
         check_columns(Y, 1, *CLASS_COLUMN)
         check_class_labels(Y, likelihood.latent_dim or 1)
     if isinstance(likelihood, SwitchedLikelihood):
-        Y, parts = np.asarray(Y), likelihood.likelihoods
+        Y = np.asarray(Y)
+        parts = likelihood.likelihoods
         check_class_labels(Y[:, -1], len(parts), "numbers of likelihoods, Y's last column,")
         for n, part in enumerate(parts):
             if (Y[:, -1] == n).any():
@@ -178,7 +179,8 @@ def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     :param F: latent functions of the same rows.
     :raise ValueError: unless Y is [..., L], and, outside of graphs, for any other label.
     """
-    Y, L = to_default_float(Y), tf.convert_to_tensor(F).shape[-1]
+    Y = to_default_float(Y)
+    L = tf.convert_to_tensor(F).shape[-1]
     check_columns(Y, L, f"binary labels must have shape [..., {L}], one for each latent function")
     if tf.executing_eagerly():
         check_binary_labels(Y, minibatch=True)

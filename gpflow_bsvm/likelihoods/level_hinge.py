@@ -62,7 +62,9 @@ class LevelHinges(Classification, HingeSum):
         shape = {"input_dim": None, "observation_dim": 1} | shape
         shape["latent_dim"] = latent_dim * levels.num_latents
         super().__init__(penalty, bound, W=levels.W, b=levels.b, normalizer=normalizer, **shape)
-        self.levels, self.link, self._knots = levels, link, levels.knots()
+        self.levels = levels
+        self.link = link
+        self._knots = levels.knots()
 
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
@@ -185,5 +187,6 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = c) at q(g) = N(Fmu, Fvar), [..., C]."""
-        Fmu, Fvar = self.latents(Fmu), self.latents(Fvar)
+        Fmu = self.latents(Fmu)
+        Fvar = self.latents(Fvar)
         return tf.nn.softmax(tf.math.log_sigmoid(self.log_odds(Fmu, Fvar)), axis=-1)

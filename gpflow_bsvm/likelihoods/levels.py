@@ -33,7 +33,9 @@ _NEAR = 1e-7
 _OUTERMOST = 4.0
 #: Spacing of the integral's knots in logit t, up to `_EVEN`. From there to `_REACH`, where errors
 #: in logit t matter less, the spacing is proportional to logit t.
-_SPACING, _EVEN, _REACH = 0.125, 2.0, 16.0
+_SPACING = 0.125
+_EVEN = 2.0
+_REACH = 16.0
 
 
 class Knots(NamedTuple):
@@ -110,7 +112,8 @@ class Levels:
         s = np.unique(np.round(np.concatenate([-half, half, logit(self.t)]), 12))
         s = np.concatenate([s[:1], s, s[-1:]])  # constant beyond the outermost knots
         t = expit(s)
-        t[0], t[-1] = 0.0, 1.0
+        t[0] = 0.0
+        t[-1] = 1.0
         return Knots(t, *self.at(s))
 
 
@@ -194,7 +197,8 @@ def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     width = z[..., 1:] - z[..., :-1]
     near = tf.abs(width) < _NEAR
     divisor = tf.where(near, tf.ones_like(width), width)
-    positive, ramp = tf.cast(z[..., 1:] > 0, z.dtype), tf.nn.relu(z)
+    positive = tf.cast(z[..., 1:] > 0, z.dtype)
+    ramp = tf.nn.relu(z)
     side = tf.where(near, positive, (ramp[..., 1:] - ramp[..., :-1]) / divisor)
     slope = (1 - 2 * positive) * outside[..., 1:]
     rest = tf.where(near, slope, (r[..., 1:] - r[..., :-1]) / divisor)

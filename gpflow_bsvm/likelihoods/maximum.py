@@ -26,7 +26,8 @@ from .binary import normal_cdf, normal_pdf
 #: Normal tails are cut off at this many standard deviations: Phi(-7.5) = 3e-14.
 REACH = 7.5
 #: Nodes per datum: per e-fold growth of the grid's steps, and a constant number; see `grid`.
-NODES_PER_GROWTH, NODES = 13, 22
+NODES_PER_GROWTH = 13
+NODES = 22
 #: Enough for scales 1e6 apart.
 MOST_NODES = 256
 
@@ -56,8 +57,10 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
 
     :return: nodes, without a gradient, because the integrals do not depend on them.
     """
-    mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
-    low, top = _where_zero(mean, scale), mean + REACH * scale
+    mean = tf.stop_gradient(mean)
+    scale = tf.stop_gradient(scale)
+    low = _where_zero(mean, scale)
+    top = mean + REACH * scale
     sharp = tf.where(top > low[..., None], scale, np.inf * tf.ones_like(scale))
     unit = REACH * tf.reduce_min(sharp, axis=-1)[..., None]
     growth = tf.math.log1p((tf.reduce_max(top, axis=-1) - low)[..., None] / unit)

@@ -92,8 +92,10 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
         """:return: the hinges of all thresholds and levels, [..., 1, (C-1) T]."""
-        number, T = self.num_classes - 1, len(self.levels.t)
-        k, t = np.repeat(np.arange(number), T), tf.constant(np.tile(self.levels.t, number), y.dtype)
+        number = self.num_classes - 1
+        T = len(self.levels.t)
+        k = np.repeat(np.arange(number), T)
+        t = tf.constant(np.tile(self.levels.t, number), y.dtype)
         sign = tf.sign(y - tf.constant(k + 0.5, y.dtype))
         theta = tf.repeat(tf.convert_to_tensor(self.thresholds), T)
         return Terms((1 + sign * (1 - 2 * t)) / T, 1 + sign * theta, sign)
@@ -105,7 +107,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
         odds = self.scale * (yes - no)  # of y >= k, [..., C-1], falling with k
         # Subtract at the nearer end, so that small probabilities are accurate.
-        above, below = tf.sigmoid(odds), tf.sigmoid(-odds)
+        above = tf.sigmoid(odds)
+        below = tf.sigmoid(-odds)
         inner = tf.where(
             odds[..., 1:] > 0, below[..., 1:] - below[..., :-1], above[..., :-1] - above[..., 1:]
         )

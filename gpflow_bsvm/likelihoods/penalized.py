@@ -74,7 +74,8 @@ class Penalized(Hooks):
         if normalizer and not self.has_normalizer:
             raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")
         self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
-        self.bound, self.normalizer = bound, normalizer
+        self.bound = bound
+        self.normalizer = normalizer
 
     @check_shapes("return: []")
     def log_kappa(self) -> tf.Tensor:

@@ -56,9 +56,12 @@ class Quantile(HingeSum):
         :param scale: for tied quantiles, the prior distance per unit of logit tau, in units of y.
         :raise ValueError: for other values.
         """
-        self.levels, self.tied, self.scale = np.asarray(levels, np.float64), tied, scale
+        self.levels = np.asarray(levels, np.float64)
+        self.tied = tied
+        self.scale = scale
         check_levels(self.levels)
-        K, logits = len(self.levels), logit(self.levels)
+        K = len(self.levels)
+        logits = logit(self.levels)
         if tied and K < 2:
             raise ValueError("tied quantiles need two levels at least; give tied=False for one")
         W = np.stack([np.ones(K), logits], axis=-1) if tied else np.eye(K)
@@ -92,7 +95,8 @@ class Quantile(HingeSum):
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
         """:return: the hinges of y - f_k, of cost tau_k, then those of f_k - y, 1 - tau_k."""
-        K, tau = len(self.levels), self.levels
+        K = len(self.levels)
+        tau = self.levels
         cost = self.weight * np.concatenate([tau, 1 - tau])
         sign = tf.constant(np.repeat([1.0, -1.0], K), y.dtype)
         return Terms(tf.constant(cost, y.dtype), sign * y, sign)

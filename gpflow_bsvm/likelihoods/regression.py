@@ -85,7 +85,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     @check_shapes("return: []")
     def noise_variance(self) -> tf.Tensor:
         """:return: variance of y - f, []."""
-        epsilon, mean = tf.convert_to_tensor(self.epsilon), 1 / self.penalty
+        epsilon = tf.convert_to_tensor(self.epsilon)
+        mean = 1 / self.penalty
         outside = tf.square(epsilon) * mean + 2 * epsilon * mean**2 + 2 * mean**3
         return (epsilon**3 / 3 + outside) / (epsilon + mean)
 
@@ -114,9 +115,11 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "Y: [batch..., P]")
     def predict_cdf(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tf.Tensor:
         """:return: P(y <= Y) at q(f) = N(Fmu, Fvar), in the shape of Y."""
-        e, s = Y - Fmu, _deviation(Fvar)
+        e = Y - Fmu
+        s = _deviation(Fvar)
         above, inside, below = map(tf.exp, self._log_pieces(e, Fvar))
-        high, low = (self.epsilon - e) / s, (-self.epsilon - e) / s
+        high = (self.epsilon - e) / s
+        low = (-self.epsilon - e) / s
         mean_inside = e * inside + s * (normal_pdf(low) - normal_pdf(high))
         tails = (below - above) / self.penalty
         return normal_cdf(-high) + inside / 2 + (mean_inside + tails) * tf.exp(self.log_kappa())
@@ -136,7 +139,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         deviation = tf.sqrt(tf.maximum(Fvar, 0) + self.noise_variance)
         low = Fmu - deviation * np.sqrt((1 - t) / t)  # Cantelli's inequality
         high = Fmu + deviation * np.sqrt(t / (1 - t))
-        Fmu, Fvar = Fmu + tf.zeros_like(low), Fvar + tf.zeros_like(low)
+        Fmu = Fmu + tf.zeros_like(low)
+        Fvar = Fvar + tf.zeros_like(low)
         return tfp.math.find_root_chandrupatla(
             lambda y: self.predict_cdf(Fmu, Fvar, y) - t, low, high, max_iterations=100
         ).estimated_root
@@ -146,7 +150,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         :param e: y - Fmu.
         :return: logs of E[Z p(y | f)] over errors above epsilon, within epsilon, and below.
         """
-        s, C = _deviation(Fvar), tf.convert_to_tensor(self.penalty)
+        s = _deviation(Fvar)
+        C = tf.convert_to_tensor(self.penalty)
         above, below = (_log_tail(side - self.epsilon, s, C) for side in (e, -e))
         most = normal_log_cdf((self.epsilon - tf.abs(e)) / s)
         least = normal_log_cdf((-self.epsilon - tf.abs(e)) / s)
@@ -160,7 +165,8 @@ def _log_tail(x: tf.Tensor, s: tf.Tensor, C: tf.Tensor) -> tf.Tensor:
         / 2 + log Phi(-z). The first two terms may cancel.
     """
     z = C * s - x / s
-    right, left = tf.maximum(z, 0), tf.minimum(z, 0)
+    right = tf.maximum(z, 0)
+    left = tf.minimum(z, 0)
     far = tfp.math.logerfcx(right * np.sqrt(0.5)) - np.log(2) - tf.square(x / s) / 2
     # Unused for z > 0, but its gradient must be finite there.
     inner = tf.where(z > 0, tf.zeros_like(x), C * s * (C * s / 2 - x / s))

@@ -90,7 +90,8 @@ def held_out_density(
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
-    folds, log_p = _folds(X, Y, num_folds, seed, enough_rows), []
+    folds = _folds(X, Y, num_folds, seed, enough_rows)
+    log_p = []
     for train, test in folds:
         model = fit(X[train], Y[train], weight[train])
         log_p.append(predict_log_density(model, (X[test], Y[test])))
@@ -120,7 +121,9 @@ class Refits:
         """
         X, Y, weight = self._data
         refit = self._refit(model, self._sites)
-        density, parts, log_p = compiled_log_density.bind(model.likelihood), [], []
+        density = compiled_log_density.bind(model.likelihood)
+        parts = []
+        log_p = []
         for train, test in self._folds:
             f = refit(train)
             if calibrates:
@@ -146,7 +149,8 @@ class Refits:
         """
         (Y, weight), f = self._labels(_tests(self._folds)), self._best[1]
         if len(Y) < ENOUGH_ROWS:
-            scale, number = fit_link(link, f, Y, weight, len(Y), "scale")["scale"], np.sum(weight)
+            scale = fit_link(link, f, Y, weight, len(Y), "scale")["scale"]
+            number = np.sum(weight)
             link.scale.assign(scale ** (number / (number + LITTLE)))
 
     def _labels(self, rows: AnyNDArray) -> tuple[tf.Tensor, tf.Tensor]:
@@ -172,7 +176,8 @@ def _folds(
     """:return: training and test rows of each necessary fold."""
     check_whole(2, num_folds=num_folds)
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
-    labels, folds = distinct[:, -1], np.full(len(distinct), num_folds)  # of no rows
+    labels = distinct[:, -1]  # of no rows
+    folds = np.full(len(distinct), num_folds)
     order = _whatever_the_columns(distinct[:, :-1])
     order = np.random.default_rng(seed).permutation(order)
     _, class_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -214,7 +219,8 @@ def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> f
                 return here + way * part
             if part != 1:  # nor for NaN
                 break
-            here, best = here + way, new
+            here = here + way
+            best = new
         if here != first:
             break
     return float(here)

@@ -67,7 +67,8 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     """
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
-    model, scaler = getattr(fitted, "model_", fitted), getattr(fitted, "scaler_", None)
+    model = getattr(fitted, "model_", fitted)
+    scaler = getattr(fitted, "scaler_", None)
     kernel, penalty = _parts(model)
     if rbf:
         gamma, variance = _as_rbf(kernel)

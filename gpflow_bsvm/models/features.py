@@ -123,7 +123,8 @@ class SparseFeatures(gpflow.models.GPModel):
         :raise ValueError: outside of a graph, for invalid labels, and for floats not of GPflow's
             default type.
         """
-        X, Y = data[0], as_column(self.likelihood, data[1])
+        X = data[0]
+        Y = as_column(self.likelihood, data[1])
         if tf.executing_eagerly():
             check_floats(named_parameters(self))
             check_labels(self.likelihood, Y, minibatch=True)

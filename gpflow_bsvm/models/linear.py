@@ -40,7 +40,8 @@ class WeightKernel(Kernel):
         :raise ValueError: for other shapes, or a Sigma that is not positive definite.
         """
         super().__init__()
-        self.num_inputs, self.bias = num_inputs, bias
+        self.num_inputs = num_inputs
+        self.bias = bias
         values: AnyNDArray = np.asarray(prior_covariance, default_float())
         self._check_shape(values)
         if values.ndim < 2:
@@ -111,7 +112,8 @@ class Weights(InducingVariables):
 
     def __init__(self, kernel: WeightKernel) -> None:
         super().__init__()
-        self.num_inputs, self._number = kernel.num_inputs, kernel.num_weights
+        self.num_inputs = kernel.num_inputs
+        self._number = kernel.num_weights
 
     @property
     def num_inducing(self) -> tf.Tensor:

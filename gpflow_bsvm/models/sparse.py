@@ -95,7 +95,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     @check_shapes("return.h: [L, M]", "return.P: [L, M, M]")
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        q, factor = (self.q_mu, self.q_sqrt), () if self.whiten else (self.prior_factor(),)
+        q = (self.q_mu, self.q_sqrt)
+        factor = () if self.whiten else (self.prior_factor(),)
         parts = q if self.whiten else (*q, self.prior)
         compute = lambda: cast(Natural, compiled_natural.bind(*q)(factor))  # noqa: E731
         return remembered(self, "natural", parts, compute)
@@ -106,7 +107,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
 
     def _predictor(self, Lz: tf.Tensor) -> Callable[[tf.Tensor], Marginals]:
-        mean, root = tf.transpose(self.q_mu), tf.convert_to_tensor(self.q_sqrt)
+        mean = tf.transpose(self.q_mu)
+        root = tf.convert_to_tensor(self.q_sqrt)
         if not self.whiten:
             mean, root = whiten(Lz, mean, root)
         R = tf.linalg.matrix_transpose(root)  # once, not in each call
@@ -150,7 +152,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         weight = tf.ones_like(X[:, :1])
         if self.num_data is not None:
             weight *= tf.cast(self.num_data, X.dtype) / tf.cast(tf.shape(X)[0], X.dtype)
-        old, features = self.natural(), Projector(self.prior, self.prior_factor())(X)
+        old = self.natural()
+        features = Projector(self.prior, self.prior_factor())(X)
         rows = Projected(Batch(X, Y, weight), features)
         f = marginals(rows.features.phi, *solve(old)[:2])
         sums = accumulate(self.likelihood, rows, f).sums
@@ -194,7 +197,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """As in `gpflow.models.SVGP`, with shared graphs as in `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
-        f, predict = self.predict_f(Xnew), compiled_predict.bind(self.likelihood)
+        f = self.predict_f(Xnew)
+        predict = compiled_predict.bind(self.likelihood)
         return cast(MeanAndVariance, predict(tf.convert_to_tensor(Xnew, default_float()), *f))
 
     def posterior(

@@ -70,7 +70,8 @@ def _leave_out(
     model: Model, source: Source, held_out: bool = False
 ) -> tuple[Marginals, tf.Tensor, tf.Tensor]:
     """:return: each row's leave-one-out marginals of f, label and weight."""
-    rows, q = ProjectedData(model, source), compiled_solve(model.natural())
+    rows = ProjectedData(model, source)
+    q = compiled_solve(model.natural())
     cavities = compiled_cavities.bind(model.likelihood)
 
     def look(part: Projected) -> Any:

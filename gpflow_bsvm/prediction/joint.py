@@ -64,7 +64,8 @@ def draw_probabilities(
     X = map_over(open_inputs(model, X), lambda batch: batch.X)
     F = draw_f(model, X.numpy(), num_samples=num_samples, seed=seed)
     F = np.moveaxis(F, -1, 0)  # [L, S, N]
-    given, size = given_f.bind(model.likelihood), max(1, chunk_rows(model) // num_samples)
+    given = given_f.bind(model.likelihood)
+    size = max(1, chunk_rows(model) // num_samples)
     parts = [given(X[n : n + size], F[..., n : n + size]) for n in range(0, len(X), size)]
     return with_both_classes(np.concatenate(parts, axis=1))
 

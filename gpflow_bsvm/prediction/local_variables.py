@@ -169,7 +169,8 @@ def augmented_elbo(
     check_hooks(model.likelihood, "moments")
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())
-    best, bound = compiled_alpha.bind(model.likelihood), _bound_at.bind(model.likelihood)
+    best = compiled_alpha.bind(model.likelihood)
+    bound = _bound_at.bind(model.likelihood)
     optimal = map_over(rows, lambda part: best(q, part))
     given = optimal if alpha is None else _positive(alpha, "alpha", optimal.shape)
     return float(sum_over(rows, lambda part, values: bound(q, part, values), given) - q.kl)
@@ -198,7 +199,8 @@ def predict_f_given(
     :raise ValueError: for bad data, lambda of another shape or not positive, or another likelihood.
     """
     check_hooks(model.likelihood, "local_sites")
-    rows, likelihood = ProjectedData(model, open_all(model, data)), model.likelihood
+    rows = ProjectedData(model, open_all(model, data))
+    likelihood = model.likelihood
     shape = (rows.num_rows, model.q_shape[0])
     precisions = 1 / _positive(local_variables, "local_variables", shape)
     sites: Any = likelihood.local_sites

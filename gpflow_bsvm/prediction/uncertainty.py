@@ -84,7 +84,8 @@ def mutual_information(
     """
     check_whole(1, num_samples=num_samples)
     check_one_label(model.likelihood, model.q_shape[0])
-    given, num_latents = given_f.bind(model.likelihood), model.q_shape[0]
+    given = given_f.bind(model.likelihood)
+    num_latents = model.q_shape[0]
     draws = qmc.MultivariateNormalQMC(np.zeros(num_latents), seed=seed).random(num_samples)
     normals = tf.constant(draws.T[:, :, None], model.natural().h.dtype)  # [L, S, 1]
 

@@ -46,7 +46,8 @@ class Gibbs(Sampler):
                 "Gibbs takes only weights of 0 and 1 (and models with num_data None or N): repeat "
                 "rows, or use HMC"
             )
-        random, sweep = tf.random.Generator.from_seed(self.seed), _sweep.bind(model.likelihood)
+        random = tf.random.Generator.from_seed(self.seed)
+        sweep = _sweep.bind(model.likelihood)
         s = random.normal([self.num_chains, *model.q_shape], dtype=default_float())
 
         def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
@@ -67,7 +68,8 @@ def _sweep(
     :return: [number, chains, L, M].
     """
     shape = tf.shape(s)
-    chains, num_latents = shape[0], shape[1]
+    chains = shape[0]
+    num_latents = shape[1]
     flat = tf.reshape(s, [-1, shape[2]])  # chains become additional latent functions
     wide = _for_chains(rows, chains, num_latents)
     eye = tf.eye(shape[2], dtype=s.dtype)

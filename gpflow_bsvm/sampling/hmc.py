@@ -30,7 +30,8 @@ class NoUTurn(NamedTuple):
 
     def kernel(self, log_density: LogDensity) -> Any:
         """:return: TFP's No-U-Turn sampler, adapting its steps in the burn-in."""
-        size, steps = tf.constant(0.1, default_float()), 4 * self.burn_in // 5
+        size = tf.constant(0.1, default_float())
+        steps = 4 * self.burn_in // 5
         inner = tfp.mcmc.NoUTurnSampler(log_density, size, max_tree_depth=8)
         return tfp.mcmc.DualAveragingStepSizeAdaptation(inner, num_adaptation_steps=steps)
 
@@ -62,7 +63,8 @@ class HMC(Sampler):
 
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
-        s, how = tf.constant(self._start(model), default_float()), self._how()
+        s = tf.constant(self._start(model), default_float())
+        how = self._how()
 
         def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
             s, results = state

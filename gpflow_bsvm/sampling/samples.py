@@ -82,7 +82,8 @@ class Samples:
             f = self._draws_of_f(rows)
             residual = np.maximum(rows.features.residual, 0) * np.ones_like(f[0])
             each = np.array([predict(rows.batch.X, one, residual) for one in f])
-            mean, variance = each[:, 0], each[:, 1]
+            mean = each[:, 0]
+            variance = each[:, 1]
             return mean.mean(0), mean.var(0) + variance.mean(0)
 
         mean, variance = self._map(moments, X)
@@ -94,7 +95,8 @@ class Samples:
 
     def _draws_of_f(self, rows: Projected) -> AnyNDArray:
         """:return: [chains * draws, N, L], without residual."""
-        phi, s = rows.features.phi.numpy(), self.s.reshape(-1, *self.s.shape[2:])
+        phi = rows.features.phi.numpy()
+        s = self.s.reshape(-1, *self.s.shape[2:])
         f = np.einsum("gnm,sgm->sng" if len(phi) > 1 else "gnm,slm->snl", phi, s)
         return np.asarray(f + rows.features.mean.numpy())
 
@@ -150,7 +152,8 @@ class _Chains(Run[tuple[Any, int], AnyNDArray]):
 
     def __init__(self, sampler: Sampler, state: tuple[Any, ...], draw: Callable[..., Any]) -> None:
         self.max_steps = sampler.burn_in + sampler.num_draws
-        self._block, self._draw = sampler.block, draw
+        self._block = sampler.block
+        self._draw = draw
         self.state = (state, 0)
 
     def advance(self) -> AnyNDArray:
@@ -169,7 +172,8 @@ class _Chains(Run[tuple[Any, int], AnyNDArray]):
 class Sampler(Algorithm):
     """Base of `Gibbs` and `HMC`: draws blocks and selects draws to keep."""
 
-    grows, instead = "num_draws", "HMC, which takes any"
+    grows = "num_draws"
+    instead = "HMC, which takes any"
     #: Number of draws between updates of the progress bar.
     block: ClassVar[int] = 50
     _what = "draws"

@@ -123,7 +123,8 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
 def _check_settings(told: dict[str, Any], path: Path) -> None:
     """:raise ValueError: if GPflow's float type differs from the file's."""
     here = _settings()
-    saved, now = told.get("float"), here["float"]
+    saved = told.get("float")
+    now = here["float"]
     if saved != now:
         raise ValueError(
             f"{path} was saved in {saved}, and GPflow's default is {now} here: call "

@@ -103,7 +103,8 @@ def _part_of(value: Any) -> str:
     name = "search.best_estimator_" if hasattr(value, "best_estimator_") else "pipeline"
     value = getattr(value, "best_estimator_", value)
     if hasattr(value, "steps"):
-        name, value = f"{name}[-1]", value.steps[-1][1]
+        name = f"{name}[-1]"
+        value = value.steps[-1][1]
     return f"gb.save({name}, path), or " if name_of(type(value)) else ""
 
 
@@ -154,7 +155,8 @@ class Decoder(ValueDecoder):
         return value
 
     def _object(self, node: Any) -> Any:
-        name, cls = node["class"], find_class(node["class"])
+        name = node["class"]
+        cls = find_class(node["class"])
         if cls is None:
             raise ValueError(
                 f"it holds a {name}, which is not known here: import the module that defines it "
@@ -178,7 +180,8 @@ class Decoder(ValueDecoder):
 
     def _parameter(self, node: Any) -> gpflow.Parameter:
         """Assign to the unconstrained variable: the transform might not restore the last bit."""
-        variable, transform = self._variable(node["variable"]), self.decode(node["transform"])
+        variable = self._variable(node["variable"])
+        transform = self.decode(node["transform"])
         if not variable.dtype.is_floating:
             raise ValueError(f"a parameter is of {variable.dtype.name}")
         check_numbers(gpflow.Parameter, "value", variable.numpy())

@@ -150,7 +150,8 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     check_is_fitted(estimator)
     if estimator.fill_ is not None:
         raise ValueError("export has no way to impute: export an estimator without impute=True")
-    model, width = estimator.model_, estimator.n_features_in_
+    model = estimator.model_
+    width = estimator.n_features_in_
     standardise = shift_and_scale(estimator.scaler_, width)
     names = getattr(estimator, "feature_names_in_", None)
     about = {"features": None if names is None else [str(name) for name in names]}

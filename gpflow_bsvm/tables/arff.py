@@ -33,7 +33,9 @@ class Arff(Format):
         ends = [n for n, line in enumerate(lines, 1) if re.match(r"(?i)\s*@data\b", line)]
         if not ends:
             raise ValueError("its first lines have no @data")
-        self.path, self.encoding, self.header = path, encoding, ends[0]
+        self.path = path
+        self.encoding = encoding
+        self.header = ends[0]
         declared = [*map(_declared, filter(_is_attribute, lines[: self.header]))]
         self.names = [name for name, *_ in declared]
         self.types = dict.fromkeys(self.names, arrow.string())

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..optional import Later
 
-arrow, compute = Later("pyarrow", "files"), Later("pyarrow.compute", "files")
+arrow = Later("pyarrow", "files")
+compute = Later("pyarrow.compute", "files")
 
 #: Regular expressions for names of types.
 TEXT = r"(large_)?string(_view)?"

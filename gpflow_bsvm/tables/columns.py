@@ -76,7 +76,8 @@ class Column(NamedTuple):
     def _numbers(self, cells: Any, origin: Origin) -> Any:
         if not is_a(cells.type):
             return as_float(without(cells, self.missing))
-        texts, numbers = as_text(cells), None
+        texts = as_text(cells)
+        numbers = None
         if self.missing == MISSING:  # try before removing them: they are rare, never numbers
             numbers = self.spelling.read(texts)
         if numbers is None:
@@ -111,7 +112,8 @@ class Column(NamedTuple):
         what = f"is none of the classes {shortened(classes)}: "
         what += 'give all classes, or classes="auto"'
         if is_a(labels.type) or isinstance(classes[0], str):
-            labels, classes = as_text(labels), [*map(str, classes)]
+            labels = as_text(labels)
+            classes = [*map(str, classes)]
         known = {name: number for number, name in enumerate(classes)}
         return self._places(labels, known, what, origin)
 
@@ -183,7 +185,9 @@ class Columns:
         """
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
-        self.target, self.weight, self.features = target, weight, tuple(features)
+        self.target = target
+        self.weight = weight
+        self.features = tuple(features)
         self.classes = None if classes is None else class_list(classes)
         of = {name: column.name for column in found.values() for name in column.features}
         names = dict.fromkeys(of.get(name, name) for name in self.features)
@@ -199,7 +203,8 @@ class Columns:
         :param exactly: whether unused columns are an error.
         :raise ValueError: for missing or duplicate columns.
         """
-        there, own = Counter(names), {*self.read}
+        there = Counter(names)
+        own = {*self.read}
         lost = [name for name in self.read if name not in there]
         more = [name for name in own_columns(names) if exactly and name not in own]
         twice = [name for name in self.read if there[name] > 1]
@@ -230,7 +235,8 @@ class Columns:
         :return: X, labels, weights and their origin.
         :raise ValueError: for values of the wrong kind.
         """
-        origin, X = origin._replace(columns=self.features), dict[str, Any]()
+        origin = origin._replace(columns=self.features)
+        X = dict[str, Any]()
         made: dict[Any, Any] = {
             name: self._column(name).values(table.column(name), origin) for name in self.read
         }
@@ -267,7 +273,8 @@ def chosen_words(
     :param missing: texts for missing values.
     :return: the columns behind features "column=word", by name.
     """
-    words, names = dict[str, list[str]](), {*names}
+    words = dict[str, list[str]]()
+    names = {*names}
     for feature in (str(one) for one in features if one not in names):
         cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in names]
         for cut in cuts[:1]:

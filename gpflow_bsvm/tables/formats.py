@@ -17,7 +17,8 @@ from .cells import arrow
 from .paths import listed, with_nearest
 from .reading import Reading
 
-parquet, datasets = Later("pyarrow.parquet", "files"), Later("sklearn.datasets")
+parquet = Later("pyarrow.parquet", "files")
+datasets = Later("sklearn.datasets")
 
 #: The first bytes of compressed files.
 _PACKED = {
@@ -74,9 +75,11 @@ class Parquet(Format):
     def __init__(self, path: str) -> None:
         self.path = path
         with self._open() as file:
-            schema, self.num_rows = file.schema_arrow, file.metadata.num_rows
+            schema = file.schema_arrow
+            self.num_rows = file.metadata.num_rows
             written = (file.metadata.metadata or {}).get(b"ARROW:schema")
-        self.names, self.types = list(schema.names), dict(zip(schema.names, schema.types))
+        self.names = list(schema.names)
+        self.types = dict(zip(schema.names, schema.types))
         if written:  # shows categories of numbers, which the file schema omits
             schema = arrow.ipc.read_schema(arrow.py_buffer(base64.b64decode(written)))
         self.words = [field.name for field in schema if arrow.types.is_dictionary(field.type)]
@@ -182,7 +185,8 @@ def in_batches(
     rows: Iterable[Sequence[str | None]], names: list[str], columns: Sequence[str], size: int
 ) -> Iterator[Any]:
     """:return: record batches of some columns, of at most `size` rows."""
-    where, rows = [names.index(name) for name in columns], iter(rows)
+    where = [names.index(name) for name in columns]
+    rows = iter(rows)
     while part := list(itertools.islice(rows, size)):
         cells = [*zip(*part)]
         made = [arrow.array(cells[place], arrow.string()) for place in where]

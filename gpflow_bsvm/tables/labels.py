@@ -32,7 +32,8 @@ def check_are_classes(
         numbers = [label for label in labels if not isinstance(label, str)]
     broken = [one for one, number in zip(numbers, _numbers(numbers)) if number != np.floor(number)]
     if broken or len(labels) > max(2, num_rows / 2):
-        why, how = ", too many for classes", ""
+        why = ", too many for classes"
+        how = ""
         if broken:
             why = f", such as {broken[0]}: they look like numbers to be regressed"
             how = ', texts or classes="any" of files are for classes'

@@ -96,7 +96,8 @@ def own_columns(names: Sequence[str]) -> list[str]:
 
 def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
     """:return: the missing names, each with its closest match, and the existing names."""
-    there, shown = {str(name).lower(): name for name in names}, list[str]()
+    there = {str(name).lower(): name for name in names}
+    shown = list[str]()
     for name in lost:
         near = difflib.get_close_matches(str(name).lower(), there, 1)
         shown.append(f"{name!r} (perhaps {there[near[0]]!r})" if near else repr(name))

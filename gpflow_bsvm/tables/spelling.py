@@ -43,7 +43,8 @@ class Spelling(NamedTuple):
 
     def odd(self, texts: Any) -> list[str]:
         """:return: the distinct texts that do not fit."""
-        decimal, groups = re.escape(self.decimal), re.escape(self.thousands)
+        decimal = re.escape(self.decimal)
+        groups = re.escape(self.thousands)
         whole = rf"(\d+|[1-9]\d{{0,2}}({groups}\d{{3}})+)" if groups else r"\d+"
         number = rf"({whole}({decimal}\d*)?|{decimal}\d+)(e[+-]?\d+)?"
         pattern = rf"^(?i:[+-]?({number}|inf|infinity))$"

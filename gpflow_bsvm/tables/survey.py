@@ -28,7 +28,8 @@ _AS_DATES = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert t
 #: Longest text that may mean a missing value.
 _MOST_SIGNS = 40
 #: Evidence for units: this many different values, and this share of them with a unit.
-_FEWEST_UNITS, _MOST = 5, 0.8
+_FEWEST_UNITS = 5
+_MOST = 0.8
 #: The mark of ambiguous numbers: 1.234 may mean 1234.
 GROUPED = "numbers such as 1.234"
 #: Other meanings of numbers: pattern, smallest share of the values, and advice.
@@ -66,8 +67,11 @@ class Survey:
         :param file: the first file.
         :param files: pairs of a file's path and the number of rows before it; filled later.
         """
-        self.name, self.kind, self.rows = name, file.types[name], 0
-        self._reading, self._files = reading, files
+        self.name = name
+        self.kind = file.types[name]
+        self.rows = 0
+        self._reading = reading
+        self._files = files
         self._order = file.dates.get(name)
         declared = name in file.words and not reading.is_prediction
         self._beside = name in (reading.target, reading.weight)
@@ -75,7 +79,8 @@ class Survey:
         self.empty = reading.empty
         self.missing = MISSING if reading.na_values is None else self.empty  # for numbers
         self.fitting = possible(reading.decimal, reading.thousands)
-        self.seen, self.order = dict[Any, int](), list[Any]()
+        self.seen = dict[Any, int]()
+        self.order = list[Any]()
         self._lost: set[Any] = {None}  # values that mean a missing number or date
 
     def add(self, cells: Any) -> None:
@@ -197,7 +202,8 @@ class Survey:
     def _mark_of_times(self, texts: Any) -> str:
         """:return: the mark shared by these times and those in training."""
         texts = texts.drop_null()
-        found, known = times(texts).unique().to_pylist(), self._known
+        found = times(texts).unique().to_pylist()
+        known = self._known
         if len(found) > 1:
             such = [texts[first_unlike(texts, mark)].as_py() for mark in found[1::-1]]
             raise self._refusal(f"{found[0]} and {found[1]}", such, "write all alike, ")
@@ -244,7 +250,8 @@ class Survey:
         """:raise ValueError: for dates, for numbers among words, and for numbers with units."""
         if _share(_DATES, texts) >= _MOST:
             raise self._of_dates(texts)
-        ways, words = possible(), self._as_words
+        ways = possible()
+        words = self._as_words
         strange = set[str].intersection(*({*way.odd(_array(texts))} for way in ways))
         numbers = [text for text in texts if text not in strange]
         odd = [text for text in texts if text in strange]
@@ -277,7 +284,8 @@ class Survey:
 
     def _as_missing(self, odd: list[str]) -> str:
         """:return: advice for texts that may mean a missing value."""
-        given, usual = self._reading.na_values, [text for text in odd if text in MISSING]
+        given = self._reading.na_values
+        usual = [text for text in odd if text in MISSING]
         if given is not None and usual:
             every = [*given, *usual]
             return f"na_values={every!r} for missing values (the option replaces the usual ones), "

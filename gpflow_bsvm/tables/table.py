@@ -43,7 +43,8 @@ class Table:
         :raise ValueError: for columns that are missing or cannot be read.
         """
         self.files = open_formats(paths, reading)
-        self.names, self.rows = self.files[0].names, 0
+        self.names = self.files[0].names
+        self.rows = 0
         self._reading = reading = self._with_target(reading) if labelled else reading
         self._check_options()
         beside = (reading.target, reading.weight, *reading.drop)
@@ -64,7 +65,8 @@ class Table:
             self.columns.check_names(own, f"file {file.path}", reading.features is None)
 
     def _with_target(self, reading: Reading) -> Reading:
-        path, names = self.files[0].path, self.names
+        path = self.files[0].path
+        names = self.names
         if reading.target in names:
             return reading
         if reading.target is not None:
@@ -80,7 +82,8 @@ class Table:
 
     def _check_options(self) -> None:
         """:raise ValueError: for options that name missing columns, or contradict each other."""
-        reading, path = self._reading, self.files[0].path
+        reading = self._reading
+        path = self.files[0].path
         features = {*(reading.features or ())}
         if both := sorted({*reading.drop} & {*features, reading.target, reading.weight}):
             raise ValueError(
@@ -99,7 +102,9 @@ class Table:
 
     def _look(self, names: Sequence[Any]) -> None:
         """Inspect columns, in all rows if needed; report errors in the first rows at once."""
-        reading, first, starts = self._reading, self.files[0], list[Any]()
+        reading = self._reading
+        first = self.files[0]
+        starts = list[Any]()
         there = [name for name in names if name in first.types]
         first.dates = {name: one for file in self.files for name, one in file.dates.items()}
         self._seen = {name: Survey(name, first, reading, starts) for name in there}
@@ -128,7 +133,9 @@ class Table:
     def _found(self, complete: bool = True) -> dict[str, Column]:
         """:raise ValueError: for columns that cannot be read; if complete, also for labels."""
         self._check_no_header()
-        found, reasons, reading = dict[str, Column](), list[str](), self._reading
+        found = dict[str, Column]()
+        reasons = list[str]()
+        reading = self._reading
         label = None if reading.classes is None else reading.target
         seen = [one for one in self._seen.values() if one.name != label]
         comma = any(file.may_have_commas for file in self.files) or any(

@@ -31,7 +31,8 @@ from .reading import Reading
 arrow_csv = Later("pyarrow.csv", "files")
 
 #: Numbers of characters and lines used to detect the format of a file.
-_HEAD, _HEAD_LINES = 2**20, 1000
+_HEAD = 2**20
+_HEAD_LINES = 1000
 #: In order of preference; the comma comes late, since it may be a decimal sign.
 _SEPARATORS = (";", "\t", "|", ",", " ")
 #: Names for separators that are awkward to type in a shell.
@@ -75,10 +76,13 @@ class Text(Format):
         :param head: the first lines.
         :raise ValueError: if they have no header.
         """
-        self.path, self.encoding, names = path, encoding, reading.names
+        self.path = path
+        self.encoding = encoding
+        names = reading.names
         separator = _SPELLED.get(reading.separator or "", reading.separator)
         if said := _SAID.match(head):
-            separator, head = separator or said[1], head[said.end() :]
+            separator = separator or said[1]
+            head = head[said.end() :]
         self.separator = separator or _separator(head, names is None)
         rows, header, self._skips = _records(head, self.separator)
         if len(head) < _HEAD:  # a longer head may end within quotes
@@ -148,7 +152,8 @@ class Text(Format):
         return self._fast(columns)
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
-        last, end = self.names[-1], arrow.array([], arrow.string())
+        last = self.names[-1]
+        end = arrow.array([], arrow.string())
         with arrow_csv.open_csv(
             open_bytes(self.path),
             arrow_csv.ReadOptions(
@@ -252,7 +257,8 @@ def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
     for skips in (separator == " ", True):
         reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=skips)
         rows = filter(None, reader)
-        first, end = next(rows), reader.line_num
+        first = next(rows)
+        end = reader.line_num
         found = [first, *itertools.islice(rows, _HEAD_LINES)]
         if not any(field.startswith(' "') for row in found for field in row):
             break

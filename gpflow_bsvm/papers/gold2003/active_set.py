@@ -60,7 +60,8 @@ def solve_dual(dual: Dual) -> AnyNDArray:
 
     :return: alpha; `Dual.violation` measures its error.
     """
-    gram, y = dual.Q * np.outer(dual.y, dual.y), dual.y
+    gram = dual.Q * np.outer(dual.y, dual.y)
+    y = dual.y
     svc = SVC(kernel="precomputed", C=dual.limit / 2, tol=_TOL, max_iter=_MOST_STEPS)
     with warnings.catch_warnings():  # the violation is checked at the end
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -104,10 +105,12 @@ def _to_margin(dual: Dual, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
     :return: the step of free rows that puts them all on the margin, the smallest if equal rows
         allow several, [N]; 0 for other rows.
     """
-    rows, step = np.flatnonzero(free), np.zeros(len(alpha))
+    rows = np.flatnonzero(free)
+    step = np.zeros(len(alpha))
     if len(rows) == 0:
         return step
-    Q, lacking = dual.Q[np.ix_(rows, rows)], (1 - dual.Q @ alpha)[rows]
+    Q = dual.Q[np.ix_(rows, rows)]
+    lacking = (1 - dual.Q @ alpha)[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("error", linalg.LinAlgWarning)
         try:

@@ -154,7 +154,8 @@ def block_of(mode: Mode) -> tf.Tensor:
 
 def _follow(mode: Mode, gram: tf.Tensor, C: tf.Tensor) -> Mode:
     """:return: the machine as tensors, a function of gram and C at fixed sets of rows."""
-    y, rows = mode.y, mode.marginal
+    y = mode.y
+    rows = mode.marginal
     signed = C * (y * np.isin(np.arange(len(y)), mode.bounded))  # alpha y
     if len(rows):
         lacking = taken(y - tf.linalg.matvec(gram, signed), rows)

@@ -26,7 +26,8 @@ from .mode import Mode
 _JITTER = 1e-10
 #: Tolerance and most steps of LibSVM for a ball, relative to its size. The matrix is in single
 #: precision; the squared radius has the squared error of the weights.
-_TOL, _MOST_STEPS = 1e-8, 200_000
+_TOL = 1e-8
+_MOST_STEPS = 200_000
 #: Warn if the bounds on the squared radius differ by more than this, relatively.
 _GAP = 1e-4
 

@@ -45,7 +45,8 @@ class _Laplace(ModeCriterion):
         """
 
     def _of(self, mode: Mode) -> tf.Tensor:
-        C, z = mode.penalty, mode.margins
+        C = mode.penalty
+        z = mode.margins
         log_q = -tf.reduce_mean(mode.alpha * z / 2 + C * losses(self.slack, z))
         root = tf.sqrt(self._curvatures(taken(mode.alpha, mode.marginal), C))
         B = root[:, None] * block_of(mode) * root + tf.eye(len(mode.marginal), dtype=root.dtype)

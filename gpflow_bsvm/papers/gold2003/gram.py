@@ -21,7 +21,8 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
     :return: derivatives with respect to the kernel's (constrained) trainable parameters, by
         GPflow's names.
     """
-    named, X = trainable(kernel), check_inputs(X)
+    named = trainable(kernel)
+    X = check_inputs(X)
     variables = [parameter.unconstrained_variable for parameter in named.values()]
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(variables)

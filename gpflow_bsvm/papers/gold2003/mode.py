@@ -95,7 +95,9 @@ class Mode(NamedTuple):
         return part._at(near) if dual.is_solved(near) else part.solved()
 
     def _dual(self) -> Dual:
-        y, C, linear = self.y, self.penalty, self.slack == "linear"
+        y = self.y
+        C = self.penalty
+        linear = self.slack == "linear"
         Q = self.gram * np.outer(y, y) + (0.0 if linear else np.eye(len(y)) / C)
         # With quadratic slack f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C).
         limit = C if linear else 1.01 * C * len(y) ** 0.5
@@ -159,7 +161,9 @@ def _two_classes() -> Hinge:
 
 def _unsolved(gram: Any, Y: Any, penalty: float, slack: str) -> Mode:
     check_choice(SLACKS, slack=slack)
-    C, Y = check_penalty(penalty), np.asarray(Y).reshape(-1)
+    C = check_penalty(penalty)
+    Y = np.asarray(Y).reshape(-1)
     check_binary_labels(Y)
-    y, zeros = np.where(Y == 1, 1.0, -1.0), np.zeros(len(Y))
+    y = np.where(Y == 1, 1.0, -1.0)
+    zeros = np.zeros(len(Y))
     return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros, np.array([], int))

@@ -145,7 +145,10 @@ class _Search:
         self, criterion: Criterion, kernel: Kernel, data: Any, penalty: float, learn: bool
     ) -> None:
         """:param learn: whether to include the penalty."""
-        self._criterion, self._kernel, self._data, self._penalty = criterion, kernel, data, penalty
+        self._criterion = criterion
+        self._kernel = kernel
+        self._data = data
+        self._penalty = penalty
         self._start = _values_of(kernel, penalty)
         if not learn:
             del self._start[PENALTY]
@@ -183,7 +186,8 @@ class _Search:
             found = minimize(function, x, method=method, **how)
         near = self._split(np.abs(found.x[:, None] - bounds).min(axis=1) < _EDGE)
         edges = tuple(name for name, part in near.items() if part.any())
-        value, parameters = self._criterion.cost(float(found.fun)), self._split(np.exp(found.x))
+        value = self._criterion.cost(float(found.fun))
+        parameters = self._split(np.exp(found.x))
         return Optimum(value, parameters, int(found.nfev), bool(found.success), edges)
 
     def assign(self, values: Values) -> float:

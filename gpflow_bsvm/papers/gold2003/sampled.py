@@ -76,8 +76,11 @@ class Posterior:
         :return: the derivative of the log evidence per row in the Gram matrix, -C / (2N) <y l'(y f)
             theta^T> (eq. 20), averaged over each part, [parts, N, N].
         """
-        y, C, slack = self.problem.y, self.problem.penalty, self.problem.slack
-        pulls, theta = self.parts(-C * y * slopes(slack, y * self.f)), self.parts(self.theta)
+        y = self.problem.y
+        C = self.problem.penalty
+        slack = self.problem.slack
+        pulls = self.parts(-C * y * slopes(slack, y * self.f))
+        theta = self.parts(self.theta)
         return np.asarray(np.swapaxes(pulls, 1, 2) @ theta / (2 * len(y) * theta.shape[1]))
 
     def parts(self, values: AnyNDArray) -> AnyNDArray:
@@ -157,13 +160,15 @@ class SampledEvidence(Criterion):
         points, weights = roots_legendre(self.rungs)
         t = (points + 1) / 2
         steps = C * _POWER * t ** (_POWER - 1) * weights / 2
-        parts, rhats = [], []
+        parts = []
+        rhats = []
         for rung in C * t**_POWER:
             draws = self.posterior(kernel, data, rung)
             parts.append(draws.mean_losses())
             rhats.append(draws.rhat())
         _warn_of_chains(max(rhats))
-        losses_of_rungs, errors = np.mean(parts, axis=1), error_of_mean(np.transpose(parts))
+        losses_of_rungs = np.mean(parts, axis=1)
+        errors = error_of_mean(np.transpose(parts))
         value = float(log_kappa(self.slack, C) - steps @ losses_of_rungs)
         return Estimate(value, float(np.linalg.norm(steps * errors)))
 
@@ -176,7 +181,8 @@ class SampledEvidence(Criterion):
         :raise ValueError: as the criterion; for a likelihood that the sampler does not support.
         """
         problem = unsolved(kernel, data, penalty, self.slack)
-        root, dtype = root_of(problem.gram), gpflow.config.default_float()
+        root = root_of(problem.gram)
+        dtype = gpflow.config.default_float()
         model = LinearBSVM(len(root), likelihood_of(self.slack, problem.penalty), bias=False)
         rows = root.astype(dtype), (problem.y[:, None] + 1).astype(dtype) / 2
         return Posterior(self.sampler.run(model, rows, progress=False), problem, root)
@@ -190,7 +196,8 @@ class SampledEvidence(Criterion):
         """
         value = self(kernel, data, penalty) if self.rungs else math.nan
         draws = self.posterior(kernel, data, penalty)
-        by_gram, C = draws.by_gram(), tf.constant(draws.problem.penalty, tf.float64)
+        by_gram = draws.by_gram()
+        C = tf.constant(draws.problem.penalty, tf.float64)
         rows = [pull_back(kernel, data[0], part) for part in by_gram]
         by_kernel = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         with tf.GradientTape() as tape:

@@ -137,7 +137,8 @@ class FactorVGP(AsBSVM):
 
     def natural(self) -> Natural:
         """:return: q in natural parameters of L^-1 (f - m), for predictions."""
-        q, root = self.factored(), self.root()
+        q = self.factored()
+        root = self.root()
         deviation = tf.sqrt(q.rest() / root.precision)[:, 0]
         rest = tf.linalg.triangular_solve(root.L, tf.linalg.diag(deviation))
         both = tf.concat([rest, q.B], axis=1)

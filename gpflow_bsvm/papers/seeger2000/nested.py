@@ -29,7 +29,8 @@ from .factor import FactorVGP
 from .factored import FactoredGaussian, PriorRoot, factored_bound, moments, prior_root
 
 #: Outer iterations in a step, and correction pairs of the inner optimizer.
-_ITERATIONS, _PAIRS = 5, 20
+_ITERATIONS = 5
+_PAIRS = 20
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def _slope_of_prior(
     return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
 
 
-_compiled_root, _compiled_scale = Compiled(prior_root), Compiled(scale_of)
+_compiled_root = Compiled(prior_root)
+_compiled_scale = Compiled(scale_of)
 
 
 class NestedState(NamedTuple):
@@ -144,7 +146,8 @@ class _Loops(Run[NestedState, Step]):
     state: NestedState
 
     def __init__(self, options: NestedLoop, model: FactorVGP, source: Source) -> None:
-        self._options, self._model = options, model
+        self._options = options
+        self._model = model
         self.max_steps = options.max_steps
         self._batch = next(iter(source.chunks()))
         self._hyper = Hyperparameters(model)
@@ -161,7 +164,8 @@ class _Loops(Run[NestedState, Step]):
 
     def advance(self) -> Step:
         """Run some iterations of the outer loop."""
-        variables, (*_, curvature, elbos) = self._hyper.variables, self.state
+        variables = self._hyper.variables
+        (*_, curvature, elbos) = self.state
         self._best = elbos[-1] if elbos else -math.inf
         if variables:
             curvature = maximise(self._value_and_gradient, variables, _ITERATIONS, curvature)

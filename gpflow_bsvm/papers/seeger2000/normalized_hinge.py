@@ -15,7 +15,8 @@ from ...likelihoods.labels import signs
 from ...likelihoods.penalized import check_penalty
 
 #: Standard deviations after which normal tails are cut off, and nodes per smooth part.
-_REACH, _NODES = 8.5, 40
+_REACH = 8.5
+_NODES = 40
 _POINTS, _WEIGHTS = roots_legendre(_NODES)
 #: exp(-_FAR) is negligible relative to 1.
 _FAR = 37.0

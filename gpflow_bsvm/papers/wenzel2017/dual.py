@@ -79,7 +79,8 @@ class DualBSVM(AsBSVM):
     def elbo(self) -> tf.Tensor:
         """:return: F, [], without the priors of the hyperparameters."""
         sites = Sites(*map(tf.convert_to_tensor, self.sites))
-        jitter, share = jitter_of(self), shares_shifts(self)
+        jitter = jitter_of(self)
+        share = shares_shifts(self)
         how = Floats(jitter, tf.ones([], jitter.dtype))
         return site_bound(self.likelihood, self.prior, self._batch(), sites, how, share)
 

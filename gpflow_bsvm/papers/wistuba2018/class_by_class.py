@@ -120,10 +120,13 @@ class _Sweeps(Run[ClassState, Step]):
     state: ClassState
 
     def __init__(self, options: ClassByClass, model: Model, data: ProjectedData) -> None:
-        self._options, self._model, self._data = options, model, data
+        self._options = options
+        self._model = model
+        self._data = data
         self.max_steps = options.max_steps
         likelihood: Likelihood = model.likelihood
-        self._look, self._sums_of = _look.bind(likelihood), _sums_of.bind(likelihood)
+        self._look = _look.bind(likelihood)
+        self._sums_of = _sums_of.bind(likelihood)
         self._step = _step.bind()
         natural = model.natural()
         self._held, value = self._see(natural)
