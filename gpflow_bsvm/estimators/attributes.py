@@ -75,8 +75,8 @@ class Attributes:
     @property
     def intercept_(self) -> AnyNDArray:
         """
-        :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). With two classes the
-            prediction changes where it is 0.
+        :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). With two classes and
+            a hinge, f is scaled and shifted by the calibrated link; the prediction changes at 0.
         """
         return self._line[1]
 

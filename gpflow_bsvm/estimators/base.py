@@ -187,7 +187,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
             check_known(y)
         X, y = self._checked(inputs.with_nan(X), y, reset)
         weight = check_weights(sample_weight, len(y))
-        weight = inputs.repetitions(weight) if reset else weight
+        weight = inputs.repetitions(weight)
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)

@@ -97,7 +97,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         that truncates values or tests them for equality), and columns of `ChangePoints`.
     :param impute: replace NaN by the column's median, or by the most frequent code, and append an
         indicator column for each column with NaN in training (in-memory data only).
-    :param class_weight: as in scikit-learn: {label: weight} or "balanced".
+    :param class_weight: {label: weight}, or "balanced": all classes of rows of positive weight get
+        the same weight in total. Both multiply `sample_weight`.
     :param random_state: for the random choice of rows: those for learning the kernel, beyond 2000
         rows, and the sample beyond 20 000. Otherwise a fit depends only on its rows, and slightly
         (some hundredths of a probability, if rows are few) on the order and signs of columns and on
@@ -151,8 +152,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             model only learns that earlier rows do not belong to it. A single class gives a warning:
             nothing can be learned or selected.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
-        :raise ValueError: as `fit`; for labels or columns missing from the first part; for
-            class_weight="balanced", which needs all rows.
+        :raise ValueError: as `fit`; for labels, classes or columns other than in the first part;
+            for class_weight="balanced", which needs all rows.
         """
         if isinstance(self.class_weight, str):
             raise ValueError(
@@ -160,8 +161,15 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 "{label: weight}, or of rows"
             )
         new = copy.copy(self)
-        if classes is not None and y is not None and not hasattr(self, "model_"):
-            new._told = np.asarray(classes) if self._ordinal else np.unique(classes)
+        if classes is not None and y is not None:
+            told = np.asarray(classes) if self._ordinal else np.unique(classes)
+            if not hasattr(self, "model_"):
+                new._told = told
+            elif told.tolist() != self.classes_.tolist():
+                raise ValueError(
+                    f"classes {told.tolist()} differ from those of the first part, "
+                    f"{self.classes_.tolist()}: name all classes there"
+                )
         new._partial_fit(X, y, sample_weight, forget, checkpoint)
         self.__dict__ = new.__dict__
         return self
@@ -219,8 +227,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         return X, y
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        counts = np.bincount(number(y, self.classes_), minlength=len(self.classes_))
-        return self._numbering(self.classes_, counts)
+        totals = np.bincount(number(y, self.classes_), weight, minlength=len(self.classes_))
+        return self._numbering(self.classes_, totals)
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         check_are_classes(found.values, found.num_rows, "the column of labels")
@@ -229,18 +237,19 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             warn_of_numbers(len(self.classes_), found.num_rows)
         if self._ordinal:
             check_order(rows, self.classes_.tolist())
-        return self._numbering(found.values, found.counts)
+        return self._numbering(found.values, found.weights)
 
     def _encoding(self, rows: Any = None) -> Encoding:
         values = self.classes_ if rows is None else label_values(rows, self.classes_)
         return self._numbering(values)
 
-    def _numbering(self, values: AnyNDArray, counts: AnyNDArray | None = None) -> Encoding:
+    def _numbering(self, values: AnyNDArray, totals: AnyNDArray | None = None) -> Encoding:
         """
-        :param values: [C], the class labels in the rows; counts: [C], the number of rows of each.
+        :param values: [C], the class labels in the rows; totals: [C], the weight of each class.
         """
-        if counts is not None and self.class_weight == "balanced":
-            weights = counts.sum() / (len(counts) * counts)
+        if totals is not None and self.class_weight == "balanced":
+            mean = totals.sum() / np.count_nonzero(totals)
+            weights = mean / np.where(totals > 0, totals, mean)
         else:
             weights = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=self.classes_

@@ -51,6 +51,7 @@ def check_targets(y: AnyNDArray) -> None:
     :raise ValueError: for fractions and objects of unknown types.
     """
     if y.dtype.kind not in "iuf":
+        check_have_order(y)
         check_classification_targets(y)
         return
     classes = np.unique(y)
@@ -60,6 +61,18 @@ def check_targets(y: AnyNDArray) -> None:
             "regression"
         )
     warn_of_numbers(len(classes), len(y))
+
+
+def check_have_order(y: AnyNDArray) -> None:
+    """:raise ValueError: for labels of several types, such as words and numbers."""
+    kinds = sorted({type(label).__name__ for label in y.tolist()})
+    try:
+        np.unique(y)
+    except TypeError:
+        raise ValueError(
+            f"y mixes labels of the types {', '.join(kinds)}, which have no common order: convert "
+            "them, such as to strings"
+        ) from None
 
 
 def warn_of_numbers(num_classes: int, num_rows: int) -> None:
@@ -131,7 +144,12 @@ def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[An
 
 
 def standardised(Y: AnyNDArray, center: float = 0.0, scale: float = 1.0) -> tuple[AnyNDArray, Any]:
-    """:return: an encoding that shifts by `center` and divides by `scale`."""
+    """
+    :return: labels shifted by `center` and divided by `scale`.
+    :raise ValueError: for strings.
+    """
+    if Y.dtype.kind in "US":
+        raise ValueError(f"y must be numbers, got {Y.flat[0]!r}")
     return (Y - center) / scale, 1.0
 
 

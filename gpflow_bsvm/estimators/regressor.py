@@ -54,7 +54,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     :param kernel: prior of standardized labels; all other parameters as in
         `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`: its methods need `as_model_sees(X)`; functions of
-        `gpflow_bsvm.prediction` take the regressor and X, and return standardized units of y.
+        `gpflow_bsvm.prediction` take the regressor and X, and return units of y.
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
     :ivar y_center_: and y_scale_: center and scale of standardized labels: the median of y, and the
         deviation of a Gaussian with the 5 % and 95 % quantiles of y, which outliers hardly affect.
@@ -118,8 +118,13 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return np.asarray(quantiles * self.y_scale_ + self.y_center_)
 
     @property
-    def _units_of_f(self) -> tuple[float, float]:
+    def units_of_y(self) -> tuple[float, float]:
+        """:return: `y_scale_` and `y_center_`."""
         return self.y_scale_, self.y_center_
+
+    @property
+    def _units_of_f(self) -> tuple[float, float]:
+        return self.units_of_y
 
     @property
     def _likelihood(self) -> Any:

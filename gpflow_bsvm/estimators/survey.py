@@ -53,7 +53,8 @@ class Survey(NamedTuple):
     """Results of one pass over all rows."""
 
     values: AnyNDArray  #: [C], labels as the source has them, sorted
-    counts: AnyNDArray  #: [C]
+    counts: AnyNDArray  #: [C], rows of each label
+    weights: AnyNDArray  #: [C], sums of their weights
     weight: float  #: of all rows
     mean: AnyNDArray  #: [D]
     var: AnyNDArray  #: [D]
@@ -88,18 +89,20 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
     values, counts = (np.array(column) for column in zip(*sorted(seen.counts.items())))
+    weights = np.array([seen.weights[value] for value in values])
     kept = np.asarray(seen.kept)  # clusters return tensors
     moments = map(np.asarray, seen.moments)
     rows = kept[np.argsort(kept[:, 0])]
     sample = np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
     (weight,), (mean,), (var,) = moments
-    return Survey(values, counts, float(weight), mean, var, sample)
+    return Survey(values, counts, weights, float(weight), mean, var, sample)
 
 
 class _Seen(NamedTuple):
     """The survey of some rows."""
 
     counts: Counter[float]  #: of each label
+    weights: Counter[float]  #: of the rows of each label
     moments: Sequence[AnyNDArray]  #: weight [1], mean [1, D] and variance [1, D]
     kept: AnyNDArray  #: a sample: random numbers, labels, weights, y, X
 
@@ -110,17 +113,25 @@ def _look(seed: int, classes: bool, batch: Batch) -> _Seen:
     label = y if classes else np.zeros_like(y)
     rows = np.column_stack([random_keys(batch, seed), label, weight, y, X])[weight[:, 0] > 0]
     values = rows[:, 4:]
-    counts = Counter(dict(zip(*np.unique(label, return_counts=True))))
-    return _seen(counts, (rows[:, 2], values, np.zeros_like(values)), rows)
+    found, index, counts = np.unique(label, return_inverse=True, return_counts=True)
+    weights = np.bincount(index.ravel(), weight[:, 0])
+    of_labels = Counter(dict(zip(found, counts))), Counter(dict(zip(found, weights)))
+    return _seen(*of_labels, (rows[:, 2], values, np.zeros_like(values)), rows)
 
 
 def _both(one: _Seen, other: _Seen) -> _Seen:
     moments = [np.concatenate(both) for both in zip(one.moments, other.moments)]
     kept = np.concatenate([one.kept, other.kept])
-    return _seen(one.counts + other.counts, moments, kept)
+    of_labels = one.counts + other.counts, one.weights + other.weights
+    return _seen(*of_labels, moments, kept)
 
 
-def _seen(counts: Counter[float], moments: Sequence[AnyNDArray], rows: AnyNDArray) -> _Seen:
+def _seen(
+    counts: Counter[float],
+    weights: Counter[float],
+    moments: Sequence[AnyNDArray],
+    rows: AnyNDArray,
+) -> _Seen:
     """
     :param moments: of parts of the rows: weights [K], means [K, D] and variances [K, D].
     :param rows: the rows with the smallest keys are kept, including some of every label.
@@ -136,4 +147,4 @@ def _seen(counts: Counter[float], moments: Sequence[AnyNDArray], rows: AnyNDArra
     var = weight @ (variances + (means - mean) ** 2) / total
     rows = rows[np.argsort(rows[:, 0])]
     some = few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]
-    return _Seen(counts, (weight.sum(keepdims=True), mean[None], var[None]), rows[some])
+    return _Seen(counts, weights, (weight.sum(keepdims=True), mean[None], var[None]), rows[some])

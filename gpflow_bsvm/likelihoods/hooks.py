@@ -33,11 +33,14 @@ class Moments(NamedTuple):
 #: Hooks required by some functions: a description for users, and likelihoods that have the hook.
 _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
-    "point_sites": ("sites at a point", "Hinge or OneVsRest"),
+    "point_sites": ("sites at a point", "Hinge, OneVsRest or EpsilonInsensitive"),
     "draw_sites": ("augmentation to draw from", "Hinge or OneVsRest"),
     "local_sites": ("sites of given local variables", "Hinge or OneVsRest"),
     "moments": ("local variables", "Hinge, OneVsRest or CrammerSinger"),
-    "link_parameters": ("link to calibrate", "a likelihood of gpflow_bsvm"),
+    "link_parameters": (
+        "link to calibrate",
+        "a likelihood of classes, such as Hinge or CrammerSinger",
+    ),
 }
 
 
@@ -129,9 +132,9 @@ def check_hooks(likelihood: Likelihood, *needs: str, instead: str = "") -> None:
 
 def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
     what, owners = _NEEDED[hook]
+    options = " with these options" if hook in getattr(likelihood, "lacking", ()) else ""
     return ValueError(
-        f"{type(likelihood).__name__} with these options has no {what} (`{hook}`); "
-        f"use {owners}{instead}"
+        f"{type(likelihood).__name__}{options} has no {what} (`{hook}`); use {owners}{instead}"
     )
 
 

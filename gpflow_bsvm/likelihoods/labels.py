@@ -9,6 +9,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray, TensorType
 from gpflow.likelihoods import (
+    Bernoulli,
     Likelihood,
     MultiClass,
     ScalarLikelihood,
@@ -17,6 +18,8 @@ from gpflow.likelihoods import (
 )
 from gpflow.utilities import to_default_float
 
+#: GPflow's likelihoods whose predicted mean is a class probability.
+_CLASSIFIERS = (Bernoulli, MultiClass, Softmax)
 #: The required class labels, and advice for other ones.
 CLASS_COLUMN = (
     "class labels must be one column of integers",
@@ -57,11 +60,19 @@ def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
 
 
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
-    """:raise ValueError: if a row has several binary labels or its own likelihood."""
+    """
+    :raise ValueError: for a likelihood without class probabilities, or if a row has several binary
+        labels or its own likelihood.
+    """
     if isinstance(likelihood, SwitchedLikelihood):
         raise ValueError(
             "a SwitchedLikelihood predicts a column for each of its likelihoods, not for each "
             "class: take the desired column from model.predict_y"
+        )
+    if not (hasattr(likelihood, "probabilities") or isinstance(likelihood, _CLASSIFIERS)):
+        raise ValueError(
+            f"{type(likelihood).__name__} has no class probabilities, which this measure needs: "
+            "use a likelihood of classes, such as Hinge or CrammerSinger"
         )
     if label_columns(likelihood, num_latents) not in (None, 1):
         raise ValueError(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow.base import TensorType
 
 from .binary import BinaryLikelihood
 from .hinge import HingeSum
@@ -25,15 +28,22 @@ class OneClass(HingeSum, BinaryLikelihood):
     f(x) is a score with its variance. P(y = 1 | x), the probability that x resembles the training
     rows, is
 
-        Phi((scale f + offset) / sqrt(1 + scale^2 Fvar)),    scale 1, offset -1:
+        Phi(scale Fmu + offset),    scale 1, offset -1:
 
-    1/2 at the margin, f = 1. It is a guess until `gpflow_bsvm.prediction.calibrate(model, (X, Y),
-    held_out=True)` fits scale and offset to rows with and without outliers. It is then the
-    probability that a row is not an outlier, if outliers are as frequent as in those rows. Outliers
-    have label 0 or -1, other rows and all training rows 1.
+    1/2 at the margin, Fmu = 1. It ignores Fvar: averaged over f as for two classes, it would
+    approach 1/2 far from all rows, where Fvar is largest. It is a guess until
+    `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to rows
+    with and without outliers. It is then the probability that a row is not an outlier, if outliers
+    are as frequent as in those rows. Outliers have label 0 or -1, other rows and all training rows
+    1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
+
+    @inherit_check_shapes
+    def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: z with p(y = 1) = Phi(z), [..., L]."""
+        return self.scale * Fmu + self.offset
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """

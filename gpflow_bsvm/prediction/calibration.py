@@ -37,7 +37,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
 from ..likelihoods.hooks import check_hooks
 from ..notices import warn
-from .estimators import takes_estimators
+from .estimators import in_units_of_y, of_log_density, of_moments, takes_estimators
 
 #: Largest number of optimizer steps; two parameters need some ten.
 _ITERATIONS = 100
@@ -50,7 +50,7 @@ LEAST_SCALE = 0.05
 _NO_PAIRS = "fewer than two classes have more than one row, as leaving rows out requires"
 
 
-@takes_estimators
+@in_units_of_y(of_moments)
 @check_shapes("return[all]: [N, L]")
 def leave_one_out(
     model: Model, data: Any = None, *, sample_weight: Any = None
@@ -91,7 +91,7 @@ def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Ten
     return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
 
 
-@takes_estimators
+@in_units_of_y(of_log_density)
 def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
     """
     A general selection criterion: the mean of log p(y_n | all other data), with the likelihood's
@@ -99,7 +99,7 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
 
     Arguments and errors as in `leave_one_out`.
 
-    :return: nats per row (of weight 1), at most 0; greater is better.
+    :return: nats per row (of weight 1); greater is better. At most 0 for classes.
     """
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
+import numpy as np
 import tensorflow as tf
 
 from ..engine.contracts import Model, check_model
@@ -18,6 +19,7 @@ class Fitted(Protocol):
     """A fitted estimator, such as `gpflow_bsvm.BSVMClassifier`."""
 
     model_: Model
+    units_of_y: tuple[float, float]  #: scale and center of the model's labels
 
     def as_model_sees(self, rows: Any, labelled: bool = True) -> Any:
         """:return: rows as the model's input: scaled, with encoded labels."""
@@ -27,13 +29,48 @@ class Fitted(Protocol):
 _ROWS = {"X": False, "Xnew": False, "data": True}
 
 
+def of_f(f: Any, scale: float, center: float) -> Any:
+    """:return: values of f in units of y."""
+    return f * scale + center
+
+
+def of_variance(variance: Any, scale: float, center: float) -> Any:
+    """:return: variances of f in squared units of y."""
+    return variance * scale**2
+
+
+def of_moments(f: Any, scale: float, center: float) -> Any:
+    """:return: mean and variance of f in units of y."""
+    mean, variance = f
+    return of_f(mean, scale, center), of_variance(variance, scale, center)
+
+
+def of_log_density(log_p: Any, scale: float, center: float) -> Any:
+    """:return: log densities of y."""
+    return log_p - np.log(scale)
+
+
+def _as_it_is(answer: Any, scale: float, center: float) -> Any:
+    return answer
+
+
 def takes_estimators(function: F) -> F:
+    """As `in_units_of_y`, for a result without units of y."""
+    return in_units_of_y(_as_it_is)(function)
+
+
+def in_units_of_y(convert: Callable[[Any, float, float], Any]) -> Callable[[F], F]:
     """
-    :param function: a function of a model and rows.
-    :return: a function that also accepts a fitted estimator, with `model_` and `as_model_sees`,
-        such as `gpflow_bsvm.BSVMClassifier`, and unscaled rows.
-    :raise TypeError: if called with neither.
+    :param convert: converts a result for a regressor, which standardizes y, with scale and center
+        of y.
+    :return: a decorator of functions of a model and rows. They then also accept a fitted estimator,
+        with `model_` and `as_model_sees`, such as `gpflow_bsvm.BSVMClassifier`, and unscaled rows,
+        and raise a TypeError for anything else.
     """
+    return lambda function: _decorated(function, convert)
+
+
+def _decorated(function: F, convert: Callable[[Any, float, float], Any]) -> F:
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -52,6 +89,7 @@ def takes_estimators(function: F) -> F:
             if given.arguments.get(name) is not None:
                 rows = given.arguments[name]
                 given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
-        return function(model.model_, *given.args[1:], **given.kwargs)
+        answer = function(model.model_, *given.args[1:], **given.kwargs)
+        return convert(answer, *getattr(model, "units_of_y", (1.0, 0.0)))
 
     return cast(F, of_either)

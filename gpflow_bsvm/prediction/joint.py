@@ -14,7 +14,7 @@ from ..data.passes import map_over
 from ..engine.contracts import Model, chunk_rows, jitter_of
 from ..engine.open import open_inputs
 from ..likelihoods.labels import check_one_label, with_both_classes
-from .estimators import takes_estimators
+from .estimators import in_units_of_y, of_f, takes_estimators
 from .marginals import predict_probabilities
 from .uncertainty import given_f
 
@@ -22,7 +22,7 @@ from .uncertainty import given_f
 MOST_ROWS = 5000
 
 
-@takes_estimators
+@in_units_of_y(of_f)
 @check_shapes("return: [S, N, L]")
 def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """

@@ -15,10 +15,10 @@ from ..engine.contracts import Model
 from ..engine.open import open_data, open_inputs
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_probabilities
-from .estimators import takes_estimators
+from .estimators import in_units_of_y, of_f, of_log_density, of_moments
 
 
-@takes_estimators
+@in_units_of_y(of_moments)
 @check_shapes("return[all]: [N, L]")
 def predict_marginals(
     model: Model, X: Any, *, chunk_rows: int | None = None
@@ -37,7 +37,7 @@ def predict_marginals(
     return mean.numpy(), variance.numpy()
 
 
-@takes_estimators
+@in_units_of_y(of_f)
 @check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
@@ -63,7 +63,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
     return z
 
 
-@takes_estimators
+@in_units_of_y(of_log_density)
 @check_shapes("return: [N]")
 def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     """

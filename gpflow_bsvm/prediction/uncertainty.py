@@ -27,7 +27,7 @@ from ..engine.shared_graph import Compiled
 from ..likelihoods.base import probabilities
 from ..likelihoods.labels import check_one_label, with_both_classes
 from ..likelihoods.maximum import maximum
-from .estimators import takes_estimators
+from .estimators import in_units_of_y, of_variance, takes_estimators
 from .marginals import map_f, predict_marginals, predict_probabilities
 
 
@@ -120,7 +120,7 @@ def margin(model: Model, X: Any) -> AnyNDArray:
     return np.asarray(largest[:, -1] - largest[:, -2])
 
 
-@takes_estimators
+@in_units_of_y(of_variance)
 @check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
@@ -129,6 +129,6 @@ def latent_variance(model: Model, X: Any) -> AnyNDArray:
 
     Arguments and errors as in `gpflow_bsvm.prediction.predict_marginals`.
 
-    :return: [N], in squared margins.
+    :return: [N], in squared margins; for a regressor in squared units of y.
     """
     return np.asarray(predict_marginals(model, X)[1].mean(axis=1))

@@ -60,11 +60,15 @@ def test_pickle_and_clone(moons, fitted):
     np.testing.assert_array_equal(twin.predict_proba(moons[0]), fitted.predict_proba(moons[0]))
 
 
-def test_integer_weights_are_repeated_rows(moons):
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_integer_weights_are_repeated_rows(moons, class_weight):
     X, y = moons
-    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    weight = np.random.default_rng(1).integers(0, 4, len(y)) * (1 + (y == 1))
     make = lambda: fixed(  # noqa: E731
-        num_inducing=15, random_state=0, inference=gb.inference.CAVI(tol=1e-12)
+        num_inducing=15,
+        random_state=0,
+        inference=gb.inference.CAVI(tol=1e-12),
+        class_weight=class_weight,
     )
     weighted = make().fit(X, y, sample_weight=weight)
     repeated = make().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))

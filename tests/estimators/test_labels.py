@@ -269,3 +269,10 @@ def test_large_whole_numbers_are_not_merged():
     rows = Blocks([(np.eye(4)[:, :2], np.array([[0.0], [1], [0], [1]]))])
     rows.classes = [2**63 + 1, 2**63 + 2]
     assert fixed(num_inducing=2).fit(rows).classes_.tolist() == rows.classes
+
+
+def test_labels_of_mixed_types_are_told():
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    y = np.array(["a", 1] * 5, dtype=object)
+    with pytest.raises(ValueError, match="y mixes labels of the types int, str"):
+        BSVMClassifier().fit(X, y)

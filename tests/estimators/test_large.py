@@ -149,6 +149,15 @@ def test_classes_weigh_as_in_memory(data):
         np.testing.assert_allclose(weights, expected)
 
 
+def test_balanced_classes_are_those_of_repeated_rows(data):
+    weight = np.random.default_rng(0).integers(0, 4, (N, 1))
+    found = look(data, weight[:, 0] * 1.0)
+    numbers = make(class_weight="balanced")._learn_survey(blocks(*data), found)
+    repeated = np.repeat(data[1][:, 0], weight[:, 0])
+    expected = compute_class_weight("balanced", classes=np.array([2, 4]), y=repeated)
+    np.testing.assert_allclose(numbers(np.array([2.0, 4.0]))[1], expected)
+
+
 def test_bad_rows(data):
     X, Y = data
     with pytest.raises(ValueError, match="include their labels and weights"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
+from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
@@ -63,3 +64,18 @@ def test_probabilities_need_labels(tmp_path):
     gb.save(detector, tmp_path / "model")
     again = gb.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X), detector.predict_proba(X))
+
+
+def test_probabilities_follow_the_score():
+    """Far from all rows they end at Phi(offset) and not at 1/2, however large the variance of f."""
+    rng = np.random.default_rng(0)
+    detector = OneClassBSVM(num_inducing=20).fit(rng.normal(size=(100, 2)))
+    X = np.concatenate([rng.normal(size=(100, 2)), rng.uniform(-8, 8, (40, 2))])
+    gb.prediction.calibrate(detector, (X, np.repeat([1, -1], [100, 40])), held_out=True)
+    P, link = detector.predict_proba(X)[:, 1], detector.model_.likelihood
+    z = link.scale.numpy() * detector.score_samples(X) + link.offset.numpy()
+    np.testing.assert_allclose(P, norm.cdf(z), rtol=1e-10)
+    far = detector.predict_proba(np.full((1, 2), 50.0))[0, 1]
+    np.testing.assert_allclose(far, norm.cdf(link.offset.numpy()), rtol=1e-10)
+    with pytest.raises(ValueError, match="y must be numbers, got 'in'"):
+        gb.prediction.calibrate(detector, (X, np.repeat("in", 140)), held_out=True)

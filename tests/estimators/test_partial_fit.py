@@ -164,3 +164,20 @@ def test_later_rows_have_checkpoints_too(data, tmp_path):
 
 def stop():
     raise KeyboardInterrupt
+
+
+def test_weights_that_sum_to_1_are_shares_of_every_part(data):
+    X, y = data
+    plain, shares = (make().partial_fit(X[:50], y[:50]) for _ in range(2))
+    plain.partial_fit(X[50:], y[50:])
+    shares.partial_fit(X[50:], y[50:], sample_weight=np.full(30, 1 / 30))
+    np.testing.assert_allclose(shares.predict_proba(X), plain.predict_proba(X), rtol=1e-8)
+
+
+def test_classes_of_later_parts_are_those_of_the_first(data):
+    X, y = data
+    model = make().partial_fit(X, y).partial_fit(X, y, classes=["no", "yes"])
+    with pytest.raises(
+        ValueError, match=r"\['maybe', 'no', 'yes'\] differ from those of the first"
+    ):
+        model.partial_fit(X, y, classes=["maybe", "no", "yes"])

@@ -141,3 +141,16 @@ def test_bad_input(four, binary):
     )
     with pytest.raises(ValueError, match="3 binary labels here"):
         predictive_entropy(several_labels, X_NEW)
+
+
+@pytest.mark.parametrize(
+    "likelihood", [gb.likelihoods.EpsilonInsensitive(), gpflow.likelihoods.Gaussian()]
+)
+@pytest.mark.parametrize(
+    "measure", ["variation_ratio", "predictive_entropy", "margin", "expected_error"]
+)
+def test_measures_of_classes_refuse_regression(likelihood, measure):
+    X, _ = make_data(20)
+    model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), likelihood, X[:5])
+    with pytest.raises(ValueError, match="has no class probabilities"):
+        getattr(gb.prediction, measure)(model, X)
