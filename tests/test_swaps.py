@@ -65,6 +65,7 @@ def look_at_probabilities(model):
     assert y[0] < 0.5 < y[-1]
 
 
+@pytest.mark.usefixtures("tf_seed")
 @FULL
 def test_classification_with_q_over_all_rows(full):
     data = line()
@@ -73,6 +74,7 @@ def test_classification_with_q_over_all_rows(full):
     look_at_probabilities(model)
 
 
+@pytest.mark.usefixtures("tf_seed")
 @SPARSE
 def test_classification_with_inducing_points(sparse):
     data = line()

@@ -1,6 +1,8 @@
 """The reports to other libraries: each program prints what the page says."""
 
+import gc
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,16 @@ REPORTS = re.findall(
 )
 
 
+@pytest.fixture
+def few_objects() -> Iterator[None]:
+    """A program that counts objects sees its own: millions are left of other tests."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_objects")
 @pytest.mark.parametrize(("title", "program", "output"), REPORTS, ids=[one[0] for one in REPORTS])
 def test_a_program_prints_what_the_page_shows(title, program, output, capsys):
     assert len(program.splitlines()) <= 25

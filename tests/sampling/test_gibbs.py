@@ -226,6 +226,7 @@ def test_what_does_not_go_together(data):
         Gibbs(2, 0).run(make_model(data), data).predict_f(data[0][:, :1])
 
 
+@pytest.mark.usefixtures("tf_seed")
 def test_hmc_of_a_likelihood_that_takes_one_axis_of_rows():
     """GPflow's `Softmax`: chains are rows beside rows."""
     X, Y = make_data(num_rows=20)
