@@ -181,7 +181,7 @@ def test_natural_gradients(full, sparse):
     natural.minimize(model.training_loss_closure(data, compile=False), var_list=q)
     assert model.elbo(data) > before
     batches = iter(tf.data.Dataset.from_tensor_slices(data).repeat().batch(20))
-    loss = model.training_loss_closure(batches)
+    loss = model.training_loss_closure(batches, compile=False)
     for _ in range(2):
         natural.minimize(loss, var_list=q)
         adam = tf_keras.optimizers.Adam(0.01)
