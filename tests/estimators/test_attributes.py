@@ -28,12 +28,12 @@ def linear_kernels():
 @pytest.mark.parametrize(
     ("name", "loss", "standardize"),
     [
-        ("linear", "hinge", True),
         ("linear", "levels", False),
         ("Linear", "hinge", False),
-        ("Linear", "levels", True),
-        ("sum", "hinge", False),
         ("sum", "levels", True),
+        pytest.param("linear", "hinge", True, marks=pytest.mark.drill),
+        pytest.param("Linear", "levels", True, marks=pytest.mark.drill),
+        pytest.param("sum", "hinge", False, marks=pytest.mark.drill),
     ],
 )
 def test_coefficients_of_two_classes_are_as_those_of_svc(rows, name, loss, standardize):

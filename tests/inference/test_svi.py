@@ -39,8 +39,11 @@ def test_full_batches_at_rate_one_are_sweeps(data, bound):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",
-    [Hinge(bound="augmented"), Hinge(), Probit()],
-    ids=["augmented", "exact", "probit"],
+    [
+        pytest.param(Hinge(bound="augmented"), id="augmented", marks=pytest.mark.drill),
+        pytest.param(Hinge(), id="exact"),
+        pytest.param(Probit(), id="probit"),
+    ],
 )
 @pytest.mark.parametrize(
     "size",
