@@ -172,7 +172,9 @@ def test_a_new_model_is_of_the_code_as_it_is():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read", [by_class, by_mean, by_likelihood])
+@pytest.mark.parametrize(
+    "read", [by_class, by_likelihood, pytest.param(by_mean, marks=pytest.mark.drill)]
+)
 def test_learning_is_of_the_code_as_it_is(read):
     make, change = read()
     for _ in range(2):
@@ -290,7 +292,7 @@ def test_a_parameter_that_no_attribute_holds(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["identity", "own"])
+@pytest.mark.parametrize("name", [pytest.param("identity", marks=pytest.mark.drill), "own"])
 def test_learning_with_a_parameter_that_no_attribute_holds(name):
     model = make_model(DATA, **swallowing()[name])
     check_fit(model, VEM(max_steps=2))
