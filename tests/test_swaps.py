@@ -236,6 +236,7 @@ def chain(model):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tf_seed")
 def test_draws_for_several_classes():
     X, Y = three_classes()
     model = SGPMC(
@@ -256,6 +257,7 @@ def test_draws_for_several_classes():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tf_seed")
 def test_draws_for_two_classes():
     kernel = gpflow.kernels.Matern32() + gpflow.kernels.Constant()
     model = GPMC(line(), kernel, Hinge())

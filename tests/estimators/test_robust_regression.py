@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
@@ -38,10 +39,9 @@ def with_errors(values, number, seed, factor=1000.0):
     return values
 
 
+@pytest.mark.drill  # in CI: `test_an_outlier_matters_little`
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kernel, factor", [pytest.param(None, 1e3, marks=pytest.mark.drill), ("linear", 1e8)]
-)
+@pytest.mark.parametrize("kernel, factor", [(None, 1e3), ("linear", 1e8)])
 def test_gross_errors_in_y(diabetes, kernel, factor):
     X, X_test, y, y_test, clean = diabetes  # a linear f is no worse
     wrong = BSVMRegressor(kernel, random_state=0).fit(X, with_errors(y, 3, 0, factor))
@@ -49,10 +49,9 @@ def test_gross_errors_in_y(diabetes, kernel, factor):
     assert wrong.predict(X_test, return_std=True)[1].max() < 2 * y.std()
 
 
+@pytest.mark.drill
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.drill) for seed in (1, 2))]
-)
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_gross_errors_in_x(diabetes, seed):
     X, X_test, y, y_test, clean = diabetes
     wrong = BSVMRegressor(random_state=0).fit(with_errors(X, 3, seed), y)
@@ -122,7 +121,7 @@ def test_a_constant_is_said_to_be_one_unless_y_is():
     X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
     tube = BSVMRegressor(epsilon=100.0, penalty=1.0, learn_kernel=False)
     assert [CONSTANT in one for one in told_by(lambda: tube.fit(X, y))] == [True]
-    flat = BSVMRegressor(num_inducing=10)
+    flat = BSVMRegressor(epsilon=0.1, penalty=1.0, learn_kernel=False)
     assert not told_by(lambda: flat.fit(X, np.full(80, 3.0)))
     np.testing.assert_allclose(flat.predict(X), 3.0)
 
@@ -177,8 +176,9 @@ def test_numbers_of_other_types():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     whole = np.round(10 * X[:, 0]).astype(int)
-    fit = [BSVMRegressor("linear").fit(X, y) for y in (whole, whole.astype(float))]
-    fit.append(BSVMRegressor("linear").fit(X, np.array([Decimal(int(y)) for y in whole])))
+    linear = BSVMRegressor("linear", penalty=1.0, epsilon=0.1, learn_kernel=False)
+    decimals = np.array([Decimal(int(y)) for y in whole])
+    fit = [clone(linear).fit(X, y) for y in (whole, whole.astype(float), decimals)]
     for one in fit:
         np.testing.assert_array_equal(one.predict(X), fit[0].predict(X))
 
