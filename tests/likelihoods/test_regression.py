@@ -244,7 +244,7 @@ def fits():
             yield pytest.param(name, algorithm, marks=marks)
 
 
-@pytest.mark.parametrize(("name", "algorithm"), fits())
+@pytest.mark.parametrize(("name", "algorithm"), [*fits()])
 def test_they_are_fitted(name, algorithm):
     X, _ = make_data(60)
     likelihood = LIKELIHOODS[name]("exact")
