@@ -23,7 +23,7 @@ import numpy as np
 
 import gpflow_bsvm as gb
 
-# %% short="ROWS = 60"
+# %% short="ROWS = 40"
 ROWS = 150
 
 # %% [markdown]

@@ -41,7 +41,7 @@ from generated import SusyLike  # of this repository
 
 warnings.filterwarnings("ignore", category=FutureWarning, message=".*probability.*")
 
-# %% short="NAMES, FOLDS, ROWS, NEW_ROWS = ['wine'], 2, 200, 2000"
+# %% short="NAMES, FOLDS, ROWS, NEW_ROWS = ['generated'], 2, 150, 2000"
 NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 50_000
 
 # %% [markdown]

@@ -65,6 +65,7 @@ def look_at_probabilities(model):
     assert y[0] < 0.5 < y[-1]
 
 
+@pytest.mark.usefixtures("tf_seed")
 @FULL
 def test_classification_with_q_over_all_rows(full):
     data = line()
@@ -73,6 +74,7 @@ def test_classification_with_q_over_all_rows(full):
     look_at_probabilities(model)
 
 
+@pytest.mark.usefixtures("tf_seed")
 @SPARSE
 def test_classification_with_inducing_points(sparse):
     data = line()
@@ -179,7 +181,7 @@ def test_natural_gradients(full, sparse):
     natural.minimize(model.training_loss_closure(data, compile=False), var_list=q)
     assert model.elbo(data) > before
     batches = iter(tf.data.Dataset.from_tensor_slices(data).repeat().batch(20))
-    loss = model.training_loss_closure(batches)
+    loss = model.training_loss_closure(batches, compile=False)
     for _ in range(2):
         natural.minimize(loss, var_list=q)
         adam = tf_keras.optimizers.Adam(0.01)
@@ -234,6 +236,7 @@ def chain(model):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tf_seed")
 def test_draws_for_several_classes():
     X, Y = three_classes()
     model = SGPMC(
@@ -254,6 +257,7 @@ def test_draws_for_several_classes():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tf_seed")
 def test_draws_for_two_classes():
     kernel = gpflow.kernels.Matern32() + gpflow.kernels.Constant()
     model = GPMC(line(), kernel, Hinge())

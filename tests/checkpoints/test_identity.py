@@ -1,6 +1,9 @@
 """No fit goes on from a checkpoint of other rows, or of another kernel or function of a user's."""
 
+import contextlib
+import io
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -290,27 +293,31 @@ def test_values_that_a_fit_learns_are_no_part_of_a_kernel():
 
 
 @pytest.mark.slow
-def test_the_text_is_the_same_in_every_process(tmp_path):
-    """No addresses, no order of a set; the code is compiled first, and then read from a file."""
-    shutil.copy(__file__, tmp_path)
-    code = f"""
-    import sys
-    sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[1])!r}]
-    import test_identity as here
+def test_the_text_is_the_same_in_every_process(tmp_path, monkeypatch):
+    """
+    No addresses, no order of a set. The code is compiled by this process, whose order of a set is
+    any, and the other one reads it from a file.
+    """
+    shutil.copy(__file__, tmp_path / "identity_elsewhere.py")
+    code = """
+    import identity_elsewhere as here
     from gpflow.keras import tf_keras
     from gpflow_bsvm.deep import DeepKernel
     layers = tf_keras.Sequential([tf_keras.layers.InputLayer((2,)), tf_keras.layers.Dense(2)])
     told = [here.described(make(1)) for make in here.FUNCTIONS.values()]
     told += [here.kernel(), here.described(DeepKernel(layers, here.gpflow.kernels.Matern32()))]
-    told += [here.described({{"one", "two", "three", here.adds, here.helper}})]
+    told += [here.described({"one", "two", "three", here.adds, here.helper})]
     print("\\n".join(told))
     """
-    texts = []
-    for seed in ("1", "2"):
-        command, env = [sys.executable, "-c", textwrap.dedent(code)], os.environ.copy()
-        env["PYTHONHASHSEED"] = seed
-        texts.append(subprocess.run(command, env=env, stdout=-1, check=True, text=True).stdout)
-    assert texts[0] == texts[1] and " at 0x" not in texts[0]
+    code = textwrap.dedent(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, {})
+    py_compile.compile(str(tmp_path / "identity_elsewhere.py"), doraise=True)
+    path = [str(tmp_path), str(Path(__file__).parents[1]), *filter(None, sys.path)]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(path), "PYTHONHASHSEED": "2"}
+    found = subprocess.run([sys.executable, "-c", code], env=env, stdout=-1, check=True, text=True)
+    assert printed.getvalue() == found.stdout and " at 0x" not in found.stdout
 
 
 @pytest.mark.parametrize("change", ["attribute", "method", "class attribute"])

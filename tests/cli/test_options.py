@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from command_line import run
 
-from gpflow_bsvm import cli
+from gpflow_bsvm import BSVMClassifier, cli
 from gpflow_bsvm.cli.files import in_shell, joined, split
 from gpflow_bsvm.cli.terminal import Parser, told_in_lines
 
@@ -51,11 +51,11 @@ def rows(number=60):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def model(tmp_path_factory, quick_training):
     folder = tmp_path_factory.mktemp("options")
     (folder / "t.csv").write_text(HEADER + "".join(rows() * 2))
     told = ("--impute", "--na-values", "unknown", "--thousands", ".", "--drop", '"Q2, note"')
-    how = (*told, "--drop", "id", "--task", "classification", "--num-inducing", 4, "--no-progress")
+    how = (*told, "--drop", "id", "--task", "classification", "--num-inducing", 20, "--no-progress")
     assert run("train", folder / "t.csv", *how, "--output", folder / "m.npz") == 0
     return folder / "m.npz"
 
@@ -94,6 +94,7 @@ def test_predict_advises_what_it_can_do(model, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_training")
 def test_rows_are_those_of_the_file(tmp_path, capsys):
     """Equal rows were merged before they were counted."""
     (tmp_path / "t.csv").write_text(HEADER + "".join(rows(30) * 2))
@@ -104,6 +105,7 @@ def test_rows_are_those_of_the_file(tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_training")
 def test_a_linear_model_knows_the_numbers_of_sparse_columns(tmp_path, capsys):
     """It took a column 0 that no row had, and those that were to be left out."""
     random, folder = np.random.default_rng(0), tmp_path / "rows"
@@ -154,7 +156,10 @@ def train_mixed(folder, *options):
     return run("train", folder / "t.parquet", *how, "--output", folder / "m.npz")
 
 
-def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys):
+@pytest.mark.usefixtures("quick_training")
+def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys, monkeypatch):
+    # A hinge takes no order.
+    monkeypatch.setitem(BSVMClassifier.__init__.__kwdefaults__, "loss", "auto")
     assert train_mixed(mixed, "--impute") == 0
     told = "7 values are missing: medians, and the columns a missing\n"
     out = capsys.readouterr().out

@@ -197,8 +197,8 @@ FEW = ("leading zeros",)
 
 
 def mark(number, name):
-    """Each is a fit of its own: the first always, every third in CI, all with `make drills`."""
-    marks = [pytest.mark.slow] * (name not in FEW) + [pytest.mark.drill] * (number % 3 > 0)
+    """Each is a fit of its own: the first always, every fifth in CI, all with `make drills`."""
+    marks = [pytest.mark.slow] * (name not in FEW) + [pytest.mark.drill] * (number % 5 > 0)
     return pytest.param(name, marks=[] if name in FEW else marks)
 
 

@@ -17,7 +17,8 @@ from gpflow_bsvm.cluster import DaskFrame
 from gpflow_bsvm.cluster.dask_data import DaskReader
 from gpflow_bsvm.inference import CAVI, VEM
 
-pytestmark = pytest.mark.slow
+#: Processes of a cluster take long to start.
+pytestmark = [pytest.mark.slow, pytest.mark.drill]
 
 N = 2000
 X, Y = make_data(N)
@@ -44,7 +45,6 @@ def make():
     return make_model((X, Y))
 
 
-@pytest.mark.drill
 def test_a_worker_that_dies_changes_nothing(client):
     left_alone, disturbed = make(), make()
     expected = ROUNDS.run(left_alone, on_cluster())
@@ -78,7 +78,6 @@ def read(folder, ending):
     return DaskFrame(how(f"{folder}/*.{ending}"), target="y")
 
 
-@pytest.mark.drill
 @pytest.mark.parametrize("on_workers", [True, False])
 def test_a_file_that_is_damaged_is_named(client, parts, on_workers):
     rows, model = read(parts, "parquet"), make()
@@ -116,8 +115,8 @@ def test_a_column_that_one_partition_lacks_is_told_with_its_partition(client):
     [
         OSError("the disk is gone"),
         KeyError("no key"),
-        pytest.param(TimeoutError("the disk is slow"), marks=pytest.mark.drill),
-        pytest.param(MemoryError("all is full"), marks=pytest.mark.drill),
+        TimeoutError("the disk is slow"),
+        MemoryError("all is full"),
     ],
 )
 def test_errors_of_reading_are_their_own(client, tmp_path, error):
@@ -133,7 +132,6 @@ def test_errors_of_reading_are_their_own(client, tmp_path, error):
         list(rows.pieces(50))
 
 
-@pytest.mark.drill
 def test_a_cluster_that_is_gone_leaves_a_checkpoint(client, tmp_path):
     """The last of them all: it closes the cluster."""
     left_alone, broken, resumed = make(), make(), make()

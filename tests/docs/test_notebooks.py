@@ -50,6 +50,7 @@ ALONE = "novelty"
         if path.stem != ALONE
     ],
 )
+@pytest.mark.usefixtures("tf_seed")
 def test_notebook(path, tool, tmp_path, monkeypatch):
     """In this process, whose graphs they share; what a cell shows is in `executed`."""
     monkeypatch.chdir(tmp_path)

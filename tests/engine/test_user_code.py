@@ -172,7 +172,9 @@ def test_a_new_model_is_of_the_code_as_it_is():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read", [by_class, by_mean, by_likelihood])
+@pytest.mark.parametrize(
+    "read", [by_class, by_likelihood, pytest.param(by_mean, marks=pytest.mark.drill)]
+)
 def test_learning_is_of_the_code_as_it_is(read):
     make, change = read()
     for _ in range(2):
@@ -188,7 +190,8 @@ def test_a_step_is_of_the_code_as_it_is(read):
     q = [(gpflows.q_mu, gpflows.q_sqrt)]
     for _ in range(2):
         ours.natgrad_step(DATA, 0.3)
-        gpflow.optimizers.NaturalGradient(0.3).minimize(gpflows.training_loss_closure(DATA), q)
+        loss = gpflows.training_loss_closure(DATA, compile=False)
+        gpflow.optimizers.NaturalGradient(0.3).minimize(loss, q)
         np.testing.assert_allclose(ours.q_mu, gpflows.q_mu, rtol=1e-6, atol=1e-8)
         change()
 
@@ -224,7 +227,7 @@ def test_a_fit_of_library_classes_is_not_traced_anew():
 
 
 def num_graphs() -> int:
-    return sum(len(c._graphs) for c in gc.get_objects() if isinstance(c, Compiled))
+    return sum(len(c._graphs) for c in gc.get_objects() if type(c) is Compiled)
 
 
 def test_nothing_of_a_users_is_kept():
@@ -289,7 +292,7 @@ def test_a_parameter_that_no_attribute_holds(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["identity", "own"])
+@pytest.mark.parametrize("name", [pytest.param("identity", marks=pytest.mark.drill), "own"])
 def test_learning_with_a_parameter_that_no_attribute_holds(name):
     model = make_model(DATA, **swallowing()[name])
     check_fit(model, VEM(max_steps=2))

@@ -4,7 +4,6 @@ import gpflow
 import numpy as np
 import pytest
 from helpers import fixed_classifier as fixed
-from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV
 
 import gpflow_bsvm as gb
@@ -81,17 +80,6 @@ def test_a_kernel_without_trainable_parameters_is_used_as_it_is(moons):
     np.testing.assert_allclose(
         one.decision_function(moons[0]), two.decision_function(moons[0]), atol=2e-2
     )  # CAVI runs once more from where it had stopped, at a gain of 1e-5 of the ELBO
-
-
-@pytest.mark.slow
-def test_real_data_beats_the_base_rate():
-    X, y = load_breast_cancer(return_X_y=True)
-    assert (
-        gb.BSVMClassifier(num_inducing=30, random_state=0, penalty=1.0)
-        .fit(X[::3], y[::3])
-        .score(X[1::3], y[1::3])
-        > 0.95
-    )
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
@@ -38,6 +39,7 @@ def with_errors(values, number, seed, factor=1000.0):
     return values
 
 
+@pytest.mark.drill  # in CI: `test_an_outlier_matters_little`
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel, factor", [(None, 1e3), ("linear", 1e8)])
 def test_gross_errors_in_y(diabetes, kernel, factor):
@@ -47,10 +49,9 @@ def test_gross_errors_in_y(diabetes, kernel, factor):
     assert wrong.predict(X_test, return_std=True)[1].max() < 2 * y.std()
 
 
+@pytest.mark.drill
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.drill) for seed in (1, 2))]
-)
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_gross_errors_in_x(diabetes, seed):
     X, X_test, y, y_test, clean = diabetes
     wrong = BSVMRegressor(random_state=0).fit(with_errors(X, 3, seed), y)
@@ -101,7 +102,8 @@ def test_a_function_that_is_noise_to_the_first_start():
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, (300, 1))
     y = np.sin(15 * x[:, 0]) + 0.1 * rng.normal(size=300)
-    assert BSVMRegressor(random_state=0).fit(x[:225], y[:225]).score(x[225:], y[225:]) > 0.9
+    regressor = BSVMRegressor(random_state=0, num_inducing=60).fit(x[:225], y[:225])
+    assert regressor.score(x[225:], y[225:]) > 0.9
 
 
 @pytest.mark.slow
@@ -119,7 +121,7 @@ def test_a_constant_is_said_to_be_one_unless_y_is():
     X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
     tube = BSVMRegressor(epsilon=100.0, penalty=1.0, learn_kernel=False)
     assert [CONSTANT in one for one in told_by(lambda: tube.fit(X, y))] == [True]
-    flat = BSVMRegressor()
+    flat = BSVMRegressor(epsilon=0.1, penalty=1.0, learn_kernel=False)
     assert not told_by(lambda: flat.fit(X, np.full(80, 3.0)))
     np.testing.assert_allclose(flat.predict(X), 3.0)
 
@@ -143,7 +145,7 @@ def test_the_middle_of_a_skewed_y_is_its_median():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 1))
     y = np.where(rng.random(400) < 0.24, rng.gamma(3, 0.3, 400), 0)
-    middle = BSVMRegressor().fit(X, y).predict(X)
+    middle = BSVMRegressor(num_inducing=20).fit(X, y).predict(X)
     assert np.abs(middle - np.median(y)).max() < 0.05 < y.mean() - 0.1
 
 
@@ -174,8 +176,9 @@ def test_numbers_of_other_types():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     whole = np.round(10 * X[:, 0]).astype(int)
-    fit = [BSVMRegressor("linear").fit(X, y) for y in (whole, whole.astype(float))]
-    fit.append(BSVMRegressor("linear").fit(X, np.array([Decimal(int(y)) for y in whole])))
+    linear = BSVMRegressor("linear", penalty=1.0, epsilon=0.1, learn_kernel=False)
+    decimals = np.array([Decimal(int(y)) for y in whole])
+    fit = [clone(linear).fit(X, y) for y in (whole, whole.astype(float), decimals)]
     for one in fit:
         np.testing.assert_array_equal(one.predict(X), fit[0].predict(X))
 

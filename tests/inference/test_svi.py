@@ -39,8 +39,11 @@ def test_full_batches_at_rate_one_are_sweeps(data, bound):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",
-    [Hinge(bound="augmented"), Hinge(), Probit()],
-    ids=["augmented", "exact", "probit"],
+    [
+        pytest.param(Hinge(bound="augmented"), id="augmented", marks=pytest.mark.drill),
+        pytest.param(Hinge(), id="exact"),
+        pytest.param(Probit(), id="probit"),
+    ],
 )
 @pytest.mark.parametrize(
     "size",
@@ -158,6 +161,7 @@ def test_weights_are_the_third_component_of_a_dataset(data):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tf_seed")
 def test_an_endless_dataset(data):
     model = make_model(data, num_data=60)
     dataset = tf.data.Dataset.from_tensor_slices(data).repeat().shuffle(60, seed=0).batch(13)

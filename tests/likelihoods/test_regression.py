@@ -235,16 +235,16 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize(
-    "algorithm",
-    [
-        "CAVI",
-        pytest.param("VEM", marks=pytest.mark.slow),
-        pytest.param("SVI", marks=pytest.mark.slow),
-        pytest.param("ML2", marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("name", LIKELIHOODS)
+def fits():
+    """All by CAVI in `make test`, each by another algorithm in CI, all by all with the drills."""
+    for number, name in enumerate(LIKELIHOODS):
+        yield pytest.param(name, "CAVI")
+        for other, algorithm in enumerate(("VEM", "SVI", "ML2")):
+            marks = [pytest.mark.slow] + [pytest.mark.drill] * (number % 3 != other)
+            yield pytest.param(name, algorithm, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "algorithm"), [*fits()])
 def test_they_are_fitted(name, algorithm):
     X, _ = make_data(60)
     likelihood = LIKELIHOODS[name]("exact")

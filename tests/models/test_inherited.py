@@ -51,6 +51,7 @@ def test_everything_inherited_is_that_of_svgp(pair, data):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.usefixtures("tf_seed")
 def test_samples_follow_the_posterior(pair):
     model, _ = pair
     X_new = np.array([[0.0, 0.0], [1.0, -1.0]])

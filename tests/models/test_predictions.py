@@ -37,8 +37,12 @@ MODELS = {
 }
 
 
+@tf.autograph.experimental.do_not_convert
 def plain(model):
-    """:return: predictions of f and y, as GPflow itself makes them."""
+    """
+    :return: predictions of f and y, as GPflow itself makes them. Its `tf.map_fn` over kernels would
+        have AutoGraph rewrite GPflow's sources, which takes most of the time.
+    """
     f = gpflow.models.SVGP.predict_f(model, X)
     return *f, *model.likelihood.predict_mean_and_var(X, *f)
 

@@ -195,7 +195,9 @@ SOME_KERNELS = {"ard", "active_dims", "slice", "periodic", "change points", "sha
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in SOME_KERNELS else pytest.mark.slow)
+        pytest.param(
+            name, marks=[] if name in SOME_KERNELS else (pytest.mark.slow, pytest.mark.drill)
+        )
         for name in KERNELS
     ],
 )

@@ -96,7 +96,10 @@ def reset(likelihood):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="augmented"), Probit()])
+@pytest.mark.parametrize(
+    "likelihood",
+    [Hinge(), pytest.param(Hinge(bound="augmented"), marks=pytest.mark.drill), Probit()],
+)
 def test_calibration_is_a_maximum(data, likelihood):
     model = make_model(data, likelihood=likelihood, num_inducing=20)
     CAVI().run(model, data)
@@ -251,9 +254,16 @@ def test_of_many_rows_some_are_looked_at(data, fitted, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_classes", [2, 5])
 @pytest.mark.parametrize(
-    "options", [{"kernel": "linear"}, {"loss": "hinge"}, {"multi_class": "ovr"}]
+    ("options", "num_classes"),
+    [
+        ({"kernel": "linear"}, 2),
+        ({"loss": "hinge"}, 5),
+        ({"multi_class": "ovr"}, 5),
+        pytest.param({"kernel": "linear"}, 5, marks=pytest.mark.drill),
+        pytest.param({"loss": "hinge"}, 2, marks=pytest.mark.drill),
+        pytest.param({"multi_class": "ovr"}, 2, marks=pytest.mark.drill),
+    ],
 )
 def test_one_row_of_each_class_keeps_its_label(num_classes, options):
     """Of a row that is left out nothing is known of its class: the best scale would be 0."""

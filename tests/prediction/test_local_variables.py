@@ -64,6 +64,7 @@ def test_moments_by_quadrature(penalty, alpha):
     np.testing.assert_allclose(expected, (mean, inverse), rtol=1e-8)
 
 
+@pytest.mark.usefixtures("tf_seed")
 def test_samples_have_the_moments():
     alpha = np.array([0.1, 2.0])
     draws = LocalVariables(alpha, 2.0).distribution.sample(200_000, seed=0).numpy()
@@ -116,6 +117,7 @@ WITH_LOSSES = {
 }
 
 
+@pytest.mark.usefixtures("tf_seed")
 @pytest.mark.parametrize("name", WITH_LOSSES)
 def test_every_loss_of_every_row_has_its_local_variable(name):
     """The means of the bound's own sites: penalty / (2 sqrt(alpha)), summed by the chain rule."""

@@ -19,9 +19,11 @@ ABOUT = f"gpflow_bsvm-{__version__}"
 
 pytestmark = pytest.mark.slow
 
-#: A stranger's first minute: a file is fitted, and a page made of a template.
+#: A stranger's first minute: the papers need no import of their own, a file is fitted, and a page
+#: made of a template.
 TRIED = """
 import gpflow_bsvm as gb, numpy as np, sys
+assert gb.papers.wistuba2018.ClassByClass().max_steps == 200
 from gpflow_bsvm.cli import main
 assert gb.__file__.startswith(sys.prefix), gb.__file__
 rows = np.random.default_rng(0).normal(size=(60, 2))

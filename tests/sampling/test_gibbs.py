@@ -1,11 +1,14 @@
 """Gibbs and HMC draw from the pseudo-posterior: against quadrature, each other, and q."""
 
+import io
+
 import gpflow
 import numpy as np
 import pytest
 from helpers import make_data, make_model
 from scipy.integrate import trapezoid
 from scipy.stats import invgauss, kstest
+from tqdm import tqdm
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.projection import Projector
@@ -187,9 +190,16 @@ def test_diagnostics(data):
 
 
 @pytest.mark.slow
-def test_hmc_shows_its_progress(data, capsys):
-    HMC(60, 20, num_chains=2).run(make_model(data), data, progress=True)
-    assert "draws" in capsys.readouterr().err
+def test_hmc_shows_its_progress(data, monkeypatch):
+    bars = []
+
+    def made(total, what, progress):
+        bars.append(tqdm(total=total, desc=what, file=io.StringIO()))  # seen however quick HMC is
+        return bars[-1]
+
+    monkeypatch.setattr("gpflow_bsvm.inference.history.progress_bar", made)
+    HMC(6, 2, num_chains=2).run(make_model(data), data, progress=True)
+    assert "draws" in bars[0].desc and bars[0].n == bars[0].total == 8
 
 
 @pytest.mark.parametrize(
@@ -226,6 +236,7 @@ def test_what_does_not_go_together(data):
         Gibbs(2, 0).run(make_model(data), data).predict_f(data[0][:, :1])
 
 
+@pytest.mark.usefixtures("tf_seed")
 def test_hmc_of_a_likelihood_that_takes_one_axis_of_rows():
     """GPflow's `Softmax`: chains are rows beside rows."""
     X, Y = make_data(num_rows=20)
