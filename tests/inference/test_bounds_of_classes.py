@@ -72,7 +72,9 @@ def test_gpflows_own_model_trains_it(classes, bound):
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_who_cannot_names_who_can(classes, bound):
     model = make("BSVM", bound, classes)
-    with pytest.raises(ValueError, match="use Hinge or OneVsRest, or CAVI, SVI, VEM or ML2"):
+    with pytest.raises(
+        ValueError, match="use Hinge, OneVsRest or EpsilonInsensitive, or CAVI, SVI"
+    ):
         ECM().run(model, classes)
     with pytest.raises(ValueError, match="use Hinge or OneVsRest"):
         gb.sampling.Gibbs(num_draws=2).run(model, classes)

@@ -155,7 +155,9 @@ def test_q_is_a_point_and_that_is_no_fault(data, recwarn):
 @pytest.mark.parametrize("likelihood", [CrammerSinger(2), gpflow.likelihoods.Bernoulli()])
 def test_likelihoods_without_sites_at_a_point(data, likelihood):
     model = make_model(data, likelihood=likelihood, num_latent_gps=likelihood.latent_dim or 1)
-    with pytest.raises(ValueError, match=r"no sites at a point.*use Hinge or OneVsRest, or CAVI"):
+    with pytest.raises(
+        ValueError, match=r"no sites at a point.*use Hinge, OneVsRest or Eps.*, or CAVI"
+    ):
         ECM().run(model, data)
 
 

@@ -137,8 +137,8 @@ def test_the_link_is_the_probability_that_predictions_are_made_of(name):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.parametrize("likelihood", [ours.Hinge(), ours.OneClass()], ids=["hinge", "one class"])
-def test_the_mean_of_the_link_is_the_prediction(likelihood):
+def test_the_mean_of_the_link_is_the_prediction():
+    likelihood = ours.Hinge()
     likelihood.scale.assign(1.3)
     likelihood.offset.assign(0.4)
     mean, variance = np.array([[-1.0], [0.3], [2.0]]), np.array([[0.2], [1.5], [3.0]])
