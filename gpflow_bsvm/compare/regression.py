@@ -85,7 +85,7 @@ class Regressor(Baseline):
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """See `Baseline`."""
         model = self._model
-        log_p = predict_log_density(model, (X, y)) - np.log(model.y_scale_)
+        log_p = predict_log_density(model, (X, y))
         return columns(model.predict(X), log_p, model.predict_quantiles(X, LEVELS))
 
 
