@@ -65,10 +65,10 @@ def check_targets(y: AnyNDArray) -> None:
 
 def check_have_order(y: AnyNDArray) -> None:
     """:raise ValueError: for labels of several types, such as words and numbers."""
-    kinds = sorted({type(label).__name__ for label in y.tolist()})
     try:
         np.unique(y)
     except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
         raise ValueError(
             f"y mixes labels of the types {', '.join(kinds)}, which have no common order: convert "
             "them, such as to strings"
@@ -143,14 +143,30 @@ def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[An
     return index, weights[index]
 
 
+def check_are_numbers(y: Any) -> Any:
+    """
+    :return: y, with objects converted to floats.
+    :raise ValueError: for strings (classes), dates and missing labels.
+    """
+    given = np.ravel(np.asarray(y))
+    if given.dtype.kind in "mM":
+        raise ValueError(f"y must be numbers, got {given.dtype}: give y in seconds or days")
+    if y is None or given.dtype.kind not in "OU":
+        return y
+    if words := [one for one in given if isinstance(one, str)]:
+        raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")
+    missing = [one is None or type(one).__name__ in ("NAType", "NaTType") for one in given]
+    if any(missing):
+        raise ValueError(f"Input y contains NaN: row {np.argmax(missing)} has no label; drop it")
+    return np.asarray(y, np.float64)
+
+
 def standardised(Y: AnyNDArray, center: float = 0.0, scale: float = 1.0) -> tuple[AnyNDArray, Any]:
     """
     :return: labels shifted by `center` and divided by `scale`.
-    :raise ValueError: for strings.
+    :raise ValueError: as `check_are_numbers`.
     """
-    if Y.dtype.kind in "US":
-        raise ValueError(f"y must be numbers, got {Y.flat[0]!r}")
-    return (Y - center) / scale, 1.0
+    return (check_are_numbers(Y) - center) / scale, 1.0
 
 
 def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:

@@ -22,7 +22,7 @@ from ..prediction.marginals import predict_marginals
 from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS, is_nearly_constant
-from .labels import Encoding, standardised
+from .labels import Encoding, check_are_numbers, standardised
 from .specification import FIRST_INDUCING, Data, Specification, specify
 from .stages import NOWHERE, Stages
 from .survey import Survey
@@ -122,9 +122,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         """:return: `y_scale_` and `y_center_`."""
         return self.y_scale_, self.y_center_
 
-    @property
-    def _units_of_f(self) -> tuple[float, float]:
-        return self.units_of_y
+    _units_of_f = units_of_y
 
     @property
     def _likelihood(self) -> Any:
@@ -207,24 +205,6 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _encoding(self, rows: Any = None) -> Encoding:
         return partial(standardised, center=self.y_center_, scale=self.y_scale_)
-
-
-def check_are_numbers(y: Any) -> Any:
-    """
-    :return: y, with objects converted to floats.
-    :raise ValueError: for strings (classes), dates and missing labels.
-    """
-    given = np.ravel(np.asarray(y))
-    if given.dtype.kind in "mM":
-        raise ValueError(f"y must be numbers, got {given.dtype}: give y in seconds or days")
-    if y is None or given.dtype.kind not in "OU":
-        return y
-    if words := [one for one in given if isinstance(one, str)]:
-        raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")
-    missing = [one is None or type(one).__name__ in ("NAType", "NaTType") for one in given]
-    if any(missing):
-        raise ValueError(f"Input y contains NaN: row {np.argmax(missing)} has no label; drop it")
-    return np.asarray(y, np.float64)
 
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:

@@ -113,17 +113,17 @@ def _look(seed: int, classes: bool, batch: Batch) -> _Seen:
     label = y if classes else np.zeros_like(y)
     rows = np.column_stack([random_keys(batch, seed), label, weight, y, X])[weight[:, 0] > 0]
     values = rows[:, 4:]
-    found, index, counts = np.unique(label, return_inverse=True, return_counts=True)
-    weights = np.bincount(index.ravel(), weight[:, 0])
-    of_labels = Counter(dict(zip(found, counts))), Counter(dict(zip(found, weights)))
-    return _seen(*of_labels, (rows[:, 2], values, np.zeros_like(values)), rows)
+    found, index, numbers = np.unique(label, return_inverse=True, return_counts=True)
+    counts = Counter(dict(zip(found, numbers)))
+    weights = Counter(dict(zip(found, np.bincount(index.ravel(), weight[:, 0]))))
+    moments = rows[:, 2], values, np.zeros_like(values)
+    return _seen(counts, weights, moments, rows)
 
 
 def _both(one: _Seen, other: _Seen) -> _Seen:
     moments = [np.concatenate(both) for both in zip(one.moments, other.moments)]
     kept = np.concatenate([one.kept, other.kept])
-    of_labels = one.counts + other.counts, one.weights + other.weights
-    return _seen(*of_labels, moments, kept)
+    return _seen(one.counts + other.counts, one.weights + other.weights, moments, kept)
 
 
 def _seen(

@@ -19,7 +19,6 @@ class Fitted(Protocol):
     """A fitted estimator, such as `gpflow_bsvm.BSVMClassifier`."""
 
     model_: Model
-    units_of_y: tuple[float, float]  #: scale and center of the model's labels
 
     def as_model_sees(self, rows: Any, labelled: bool = True) -> Any:
         """:return: rows as the model's input: scaled, with encoded labels."""
@@ -64,8 +63,8 @@ def in_units_of_y(convert: Callable[[Any, float, float], Any]) -> Callable[[F], 
     :param convert: converts a result for a regressor, which standardizes y, with scale and center
         of y.
     :return: a decorator of functions of a model and rows. They then also accept a fitted estimator,
-        with `model_` and `as_model_sees`, such as `gpflow_bsvm.BSVMClassifier`, and unscaled rows,
-        and raise a TypeError for anything else.
+        with `model_` and `as_model_sees` (and `units_of_y`, if it standardizes y), such as
+        `gpflow_bsvm.BSVMRegressor`, and unscaled rows, and raise a TypeError for anything else.
     """
     return lambda function: _decorated(function, convert)
 

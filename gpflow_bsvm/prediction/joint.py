@@ -58,7 +58,7 @@ def draw_probabilities(
     p(y = c | f_s) under the draws of `draw_f`; arguments and errors as there.
 
     :return: probabilities of all classes.
-    :raise ValueError: if rows have several binary labels.
+    :raise ValueError: as `gpflow_bsvm.prediction.variation_ratio`.
     """
     check_one_label(model.likelihood, model.q_shape[0])
     X = map_over(open_inputs(model, X), lambda batch: batch.X)

@@ -48,7 +48,8 @@ def test_left_out_rows(fitted):
     np.testing.assert_allclose(found, own - np.log(model.y_scale_))
 
 
-def test_words_are_no_numbers(fitted):
+@pytest.mark.parametrize("dtype", [str, object])
+def test_words_are_no_numbers(fitted, dtype):
     model, X, y = fitted
     with pytest.raises(ValueError, match="y must be numbers, got '"):
-        P.predict_log_density(model, (X, y.astype(str)))
+        P.predict_log_density(model, (X, y.astype(str).astype(dtype)))
