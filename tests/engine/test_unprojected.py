@@ -77,7 +77,7 @@ def _two(X, kernel):
     return gb.models.BSVM(kernel, gb.likelihoods.Hinge(bound="exact"), Z, num_latent_gps=2)
 
 
-@pytest.mark.parametrize("made_of", ["one", "several"])
+@pytest.mark.parametrize("made_of", ["one", pytest.param("several", marks=pytest.mark.slow)])
 def test_single_precision_is_that_of_single_precision_also_with_offsets(data, made_of, monkeypatch):
     X, Y = data
     k = gpflow.kernels

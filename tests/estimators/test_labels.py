@@ -154,7 +154,7 @@ def three():
     return X, np.array(["a", "b", "c"])[np.arange(60) % 3]
 
 
-@pytest.mark.parametrize("loss", ["levels", "hinge"])
+@pytest.mark.parametrize("loss", ["levels", pytest.param("hinge", marks=pytest.mark.slow)])
 def test_a_class_of_weight_0_is_trained_without(three, loss):
     X, y = three
     kept = fixed(loss=loss, calibrate="auto", num_inducing=10)

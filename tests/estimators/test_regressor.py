@@ -125,6 +125,7 @@ def test_two_ordered_classes_are_two_classes(friedman):
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_what_is_given_is_not_learned(friedman):
     X, y = friedman
     given = BSVMRegressor(penalty=3.0, learn_kernel=False, num_inducing=10).fit(X, y)

@@ -67,6 +67,7 @@ def test_words_of_one_thread_are_not_those_of_another():
         assert pool.submit(notices._WORDS.get).result() is str
 
 
+@pytest.mark.slow
 def test_a_line_without_an_inducing_point_near_it_is_no_raw_error(data):
     """It was told that its link, of which it knew nothing, cannot be calibrated."""
     with warnings.catch_warnings():
