@@ -16,6 +16,7 @@ from ..data.pieces import Origin
 from ..data.readers import Reader
 from ..data.sources import Source
 from ..likelihoods.hooks import check_labels
+from ..notices import warn
 from .contracts import Model, check_model, check_width, chunk_rows
 from .kernel_check import check_kernel, check_mean
 from .shared_graph import first_in_fit
@@ -48,7 +49,18 @@ def weighted(model: Model, source: Source) -> Source:
     """
     if model.num_data is None:
         return source
+    warn_of_fewer_rows(float(model.num_data), source)
     return source.scaled(float(model.num_data) / source.num_rows)
+
+
+def warn_of_fewer_rows(num_data: float, source: Source) -> None:
+    """Warn if the data have more rows than the model's `num_data`."""
+    if source.counted and num_data < source.num_rows:
+        warn(
+            f"the model's num_data is {num_data:.0f}, but the data have {source.num_rows} rows: "
+            f"each row counts as {num_data / source.num_rows:.3g} rows; set num_data to the number "
+            "of all rows, or to None"
+        )
 
 
 def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:

@@ -90,10 +90,12 @@ class Attributes:
         shift, scale = shift_and_scale(self.scaler_, self._num_columns)
         at = tf.constant(-(shift / scale)[None])  # X = 0
         decide = getattr(self.model_.likelihood, "decisions", lambda *f: f)
-        with tf.GradientTape() as tape:
+        with tf.GradientTape(persistent=True) as tape:
             tape.watch(at)
             f = decide(*self.model_.predict_f(at))[0][0]
-        slopes = tape.jacobian(f, at).numpy()[:, 0] / scale
+            values = tf.unstack(f)
+        # A Jacobian would trace a graph at every call.
+        slopes = np.concatenate([tape.gradient(value, at) for value in values]) / scale
         factor, offset = self._units_of_f
         return factor * slopes[:, : self.n_features_in_], factor * f.numpy() + offset
 

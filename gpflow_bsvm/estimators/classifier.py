@@ -283,7 +283,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         :return: [N, C], probabilities in the order of `classes_`.
         """
         values = self._predicted(X)
-        return values if values.ndim == 2 else norm.cdf(np.stack([-values, values], axis=-1))
+        if values.ndim == 2:
+            return values
+        return norm.cdf(np.stack([-values, values], axis=-1)).astype(values.dtype)
 
     def predict_log_proba(self, X: Any) -> AnyNDArray:
         """

@@ -24,6 +24,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "learn_kernel": (bool,),
     "calibrate": (bool, "auto"),
     "num_inducing": ("a whole number from 1 on", "auto"),
+    "class_weight": (dict, "balanced", None),
     "inference": (Algorithm, None),
     "standardize": (bool,),
     "impute": (bool,),

@@ -16,6 +16,7 @@ from ..data.minibatches import BatchGroup, batch_groups
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve
+from ..engine.open import warn_of_fewer_rows
 from .algorithm import Algorithm
 from .run import Run, Step
 from .schedules import LearningRate, RobbinsMonro, check_schedule
@@ -80,6 +81,7 @@ class MinibatchRun(Run[MinibatchState, Step]):
         self._model = model
         self.max_steps = options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
+        warn_of_fewer_rows(self._num_data, data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(model.natural(), memory)
         most = int(min(options.record_every, options.max_steps, self.most_batches))

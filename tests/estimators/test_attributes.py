@@ -40,7 +40,7 @@ def test_coefficients_of_two_classes_are_as_those_of_svc(rows, name, loss, stand
     X, f = rows[0], rows[1]
     how = {"loss": loss, "num_inducing": 20, "calibrate": loss == "hinge"}
     found = fixed(kernel=linear_kernels()[name], standardize=standardize, **how).fit(X, f > 0)
-    coef, intercept = found.coef_, found.intercept_  # each traces a Jacobian
+    coef, intercept = found.coef_, found.intercept_
     score = X @ coef.T + intercept
     np.testing.assert_array_equal(score[:, 0] > 0, found.predict(X))
     theirs = SVC(kernel="linear").fit(X, f > 0)

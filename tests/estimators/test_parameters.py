@@ -63,6 +63,7 @@ def test_bad_training_data(moons, change, message):
         ({"penalty": -1.0}, "penalty must be a positive number or 'auto', got -1.0"),
         ({"bound": "tight"}, "bound must be one of"),
         ({"num_inducing": 0}, "num_inducing must be a whole number from 1 on or 'auto', got 0"),
+        ({"class_weight": "balance"}, "class_weight must be dict or 'balanced' or None, got 'bal"),
         ({"chunk_rows": 0}, "chunk_rows must be a whole number from 1 on or None, got 0"),
     ],
 )

@@ -14,7 +14,7 @@ from gpflow import kernels as k
 from helpers import assert_same_state, make_data, make_model, randomise, source_of, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, History, cavi
+from gpflow_bsvm.inference import CAVI, SVI, History, cavi
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
 # --- ascent --------------------------------------------------------------------------------------
@@ -137,6 +137,12 @@ def test_an_integer_weight_is_a_repeated_row(data, bound):
     repeated = CAVI(max_steps=6, tol=0).run(two, (np.repeat(X, weight, 0), np.repeat(Y, weight, 0)))
     np.testing.assert_allclose(weighted.elbo, repeated.elbo, rtol=1e-10)
     assert_same_state(state(one), state(two), 1e-9)
+
+
+@pytest.mark.parametrize("algorithm", [CAVI(max_steps=1), SVI(batch_size=20, max_steps=1)])
+def test_fewer_rows_than_there_are_is_warned_of(data, algorithm):
+    with pytest.warns(UserWarning, match="num_data is 15, but the data have 60 rows: .* 0.25 rows"):
+        algorithm.run(make_model(data, num_data=15), data)
 
 
 def test_num_data_scales_the_likelihood(data):
