@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from scipy.linalg import solve_triangular
@@ -27,7 +28,7 @@ from ...sampling import HMC
 from ...sampling.samples import Sampler, Samples
 from .criterion import Criterion, Gradient
 from .gram import pull_back, root_of
-from .mode import Mode, unsolved
+from .mode import Mode, svm_mode
 from .slack import SLACKS, likelihood_of, log_kappa, losses, slopes
 
 #: Minimum number of parts for averages; their scatter gives the Monte Carlo error.
@@ -46,12 +47,12 @@ class Posterior:
 
     :ivar samples: draws of s = L^-1 f, by any sampler; see `samples.rhat()` and
         `.effective_draws()` for the quality of the chains.
-    :ivar problem: the problem with this posterior, as an unsolved machine.
+    :ivar mode: the support vector machine, whose f is the mode of this posterior.
     :ivar root: L, [N, N], of K = L L^T, including a jitter.
     """
 
     samples: Samples
-    problem: Mode
+    mode: Mode
     root: AnyNDArray
 
     @cached_property
@@ -68,7 +69,7 @@ class Posterior:
 
     def mean_losses(self) -> AnyNDArray:
         """:return: 1/N sum_n l(y_n f_n), averaged over each part, [parts]."""
-        rows = losses(self.problem.slack, self.problem.y * self.f).numpy()
+        rows = losses(self.mode.slack, self.mode.y * self.f).numpy()
         return np.asarray(self.parts(rows).mean(axis=(1, 2)))
 
     def by_gram(self) -> AnyNDArray:
@@ -76,10 +77,8 @@ class Posterior:
         :return: the derivative of the log evidence per row in the Gram matrix, -C / (2N) <y l'(y f)
             theta^T> (eq. 20), averaged over each part, [parts, N, N].
         """
-        y = self.problem.y
-        C = self.problem.penalty
-        slack = self.problem.slack
-        pulls = self.parts(-C * y * slopes(slack, y * self.f))
+        y = self.mode.y
+        pulls = self.parts(-self.mode.penalty * y * slopes(self.mode.slack, y * self.f))
         theta = self.parts(self.theta)
         return np.asarray(np.swapaxes(pulls, 1, 2) @ theta / (2 * len(y) * theta.shape[1]))
 
@@ -180,12 +179,12 @@ class SampledEvidence(Criterion):
         :return: draws for this kernel and penalty.
         :raise ValueError: as the criterion; for a likelihood that the sampler does not support.
         """
-        problem = unsolved(kernel, data, penalty, self.slack)
-        root = root_of(problem.gram)
+        mode = svm_mode(kernel, data, penalty, slack=self.slack)
+        root = root_of(mode.gram)
+        model = LinearBSVM(len(root), likelihood_of(self.slack, mode.penalty), bias=False)
         dtype = gpflow.config.default_float()
-        model = LinearBSVM(len(root), likelihood_of(self.slack, problem.penalty), bias=False)
-        rows = root.astype(dtype), (problem.y[:, None] + 1).astype(dtype) / 2
-        return Posterior(self.sampler.run(model, rows, progress=False), problem, root)
+        rows = root.astype(dtype), (mode.y[:, None] > 0).astype(dtype)
+        return Posterior(self.sampler.run(model, rows, progress=False), mode, root)
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
@@ -197,15 +196,20 @@ class SampledEvidence(Criterion):
         value = self(kernel, data, penalty) if self.rungs else math.nan
         draws = self.posterior(kernel, data, penalty)
         by_gram = draws.by_gram()
-        C = tf.constant(draws.problem.penalty, tf.float64)
         rows = [pull_back(kernel, data[0], part) for part in by_gram]
         by_kernel = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        with tf.GradientTape() as tape:
-            tape.watch(C)
-            kappa = log_kappa(self.slack, C)
-        by_penalty = float(tape.gradient(kappa, C)) - draws.mean_losses()
+        C = tf.constant(draws.mode.penalty, tf.float64)
+        _, slope = tfp.math.value_and_gradient(partial(log_kappa, self.slack), C)
+        by_penalty = float(slope) - draws.mean_losses()
         _warn_of_chains(draws.rhat())
-        unseen = 0.0 if by_gram.any() else _no_slack()
+        unseen = 0.0  # what the scatter of the draws does not measure
+        if not by_gram.any():
+            unseen = math.inf
+            warnings.warn(
+                "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use "
+                "more draws, or a smaller penalty",
+                stacklevel=2,
+            )
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
         errors = {name: error_of_mean(parts) + unseen for name, parts in by_kernel.items()}
         error = Gradient(math.nan, errors, float(error_of_mean(by_penalty) + unseen))
@@ -227,13 +231,3 @@ def _warn_of_chains(rhat: float) -> None:
             "use a longer burn_in and more draws",
             stacklevel=3,
         )
-
-
-def _no_slack() -> float:
-    """:return: the standard errors where the draws' scatter does not measure them, infinite."""
-    warnings.warn(
-        "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use more "
-        "draws, or a smaller penalty",
-        stacklevel=3,
-    )
-    return math.inf
