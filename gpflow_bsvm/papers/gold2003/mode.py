@@ -7,6 +7,7 @@ f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = 
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from typing import Any, NamedTuple
 
@@ -96,7 +97,7 @@ class Mode(NamedTuple):
         if self.slack == "linear":
             return self.penalty
         # f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C): alpha <= C sqrt(N)
-        return 2 * self.penalty * len(self.y) ** 0.5
+        return 2 * self.penalty * math.sqrt(len(self.y))
 
     def _dual(self) -> Dual:
         Q = self.gram * np.outer(self.y, self.y)

@@ -65,7 +65,7 @@ class Selection(NamedTuple):
 
     def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
         """:return: least and greatest value among the optima, of each parameter and "value"."""
-        rows = [{**o.parameters, "value": np.asarray(o.value)} for o in self.optima]
+        rows = [o.parameters | {"value": np.asarray(o.value)} for o in self.optima]
         columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
 
@@ -74,7 +74,7 @@ class Selection(NamedTuple):
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
         for name, ends in self.spread().items():
             best = self.best.parameters.get(name, np.asarray(self.best.value))
-            low, high, own = (np.array2string(value, precision=3) for value in (*ends, best))
+            low, high, own = (np.array2string(value, precision=3) for value in ends + (best,))
             lines.append(f"{name}: {low} to {high}, best {own}")
         edges = sorted({name for optimum in self.optima for name in optimum.at_edge})
         if edges:
@@ -120,7 +120,7 @@ def optimise(
         raise ValueError(f'{type(criterion).__name__} has no gradient: use method="Nelder-Mead"')
     learn = criterion.looks_at_penalty if learn_penalty is None else learn_penalty
     search = _Search(criterion, deepcopy(kernel), data, check_penalty(penalty), learn)
-    points = [search.at(start) for start in ({}, *starts)]
+    points = [search.at({})] + [search.at(start) for start in starts]
     optima = [search.run(x, method, math.log(reach), max_evaluations) for x in points]
     best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
     chosen = search.assign(best.parameters)

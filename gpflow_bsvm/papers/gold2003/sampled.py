@@ -43,7 +43,7 @@ _DISAGREE = 1.5
 @dataclasses.dataclass(frozen=True)
 class Posterior:
     """
-    Draws of f, and of theta = K^-1 f, at one kernel and penalty.
+    Draws of f, and of theta = K^-1 f, at one kernel and penalty, in parts of equal size.
 
     :ivar samples: draws of s = L^-1 f, by any sampler; see `samples.rhat()` and
         `.effective_draws()` for the quality of the chains.
@@ -57,20 +57,19 @@ class Posterior:
 
     @cached_property
     def f(self) -> AnyNDArray:
-        """:return: [chains, draws, N]."""
-        return np.asarray(self.samples.s[:, :, 0] @ self.root.T)
+        """:return: [parts, draws per part, N]."""
+        return in_parts(self.samples.s[:, :, 0]) @ self.root.T
 
     @cached_property
     def theta(self) -> AnyNDArray:
-        """:return: K^-1 f, [chains, draws, N], by a triangular solve."""
-        s = self.samples.s[:, :, 0]
+        """:return: K^-1 f, [parts, draws per part, N], by a triangular solve."""
+        s = in_parts(self.samples.s[:, :, 0])
         flat = solve_triangular(self.root.T, s.reshape(-1, s.shape[-1]).T, lower=False)
         return flat.T.reshape(s.shape)
 
     def mean_losses(self) -> AnyNDArray:
         """:return: 1/N sum_n l(y_n f_n), averaged over each part, [parts]."""
-        rows = losses(self.mode.slack, self.mode.y * self.f).numpy()
-        return np.asarray(self.parts(rows).mean(axis=(1, 2)))
+        return losses(self.mode.slack, self.mode.y * self.f).numpy().mean(axis=(1, 2))
 
     def by_gram(self) -> AnyNDArray:
         """
@@ -78,24 +77,24 @@ class Posterior:
             theta^T> (eq. 20), averaged over each part, [parts, N, N].
         """
         y = self.mode.y
-        pulls = self.parts(-self.mode.penalty * y * slopes(self.mode.slack, y * self.f))
-        theta = self.parts(self.theta)
-        return np.asarray(np.swapaxes(pulls, 1, 2) @ theta / (2 * len(y) * theta.shape[1]))
-
-    def parts(self, values: AnyNDArray) -> AnyNDArray:
-        """
-        :param values: [chains, draws, ...].
-        :return: [parts, draws per part, ...], with equally many parts per chain; if the number of
-            draws is not divisible, a chain's first draws are dropped.
-        """
-        chains, draws = values.shape[:2]
-        each = min(draws, max(1, math.ceil(_PARTS / chains)))
-        kept = values[:, draws % each :]
-        return np.asarray(kept.reshape(chains * each, draws // each, *values.shape[2:]))
+        pulls = -self.mode.penalty * y * slopes(self.mode.slack, y * self.f)
+        return np.swapaxes(pulls, 1, 2) @ self.theta / (2 * len(y) * pulls.shape[1])
 
     def rhat(self) -> float:
         """:return: the largest R-hat; 1 for chains too short for it."""
         return float(self.samples.rhat().max()) if self.samples.s.shape[1] >= 4 else 1.0
+
+
+def in_parts(values: AnyNDArray) -> AnyNDArray:
+    """
+    :param values: [chains, draws, ...].
+    :return: [parts, draws per part, ...], with equally many parts per chain; if the number of draws
+        is not divisible, a chain's first draws are dropped.
+    """
+    chains, draws = values.shape[:2]
+    each = min(draws, max(1, math.ceil(_PARTS / chains)))
+    kept = values[:, draws % each :]
+    return kept.reshape(chains * each, draws // each, *values.shape[2:])
 
 
 class Estimate(NamedTuple):
