@@ -23,6 +23,8 @@ _TOL = 1e-8
 #: Largest number of changes of the set, per row; relative rounding error of a margin's terms.
 _CHANGES = 3
 _ROUNDING = 1e-13
+#: Warn of larger violations of the optimality conditions than this, in units of the margin.
+_VIOLATION = 1e-6
 
 
 class Dual(NamedTuple):
@@ -56,16 +58,26 @@ class Dual(NamedTuple):
         LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then
         an optimal bias. The two copies of a datum share its alpha, each with half the bound.
 
-        :return: alpha; `violation` measures its error.
+        :return: alpha. Warns if it is not the solution.
         """
         gram = self.Q * np.outer(self.y, self.y)
         svc = SVC(kernel="precomputed", C=self.upper / 2, tol=_TOL, max_iter=_MOST_STEPS)
-        with warnings.catch_warnings():  # the violation is checked at the end
+        with warnings.catch_warnings():  # the violation is checked below
             warnings.simplefilter("ignore", ConvergenceWarning)
             svc.fit(np.block([[gram, -gram], [-gram, gram]]), np.append(self.y, -self.y))
         halves = np.zeros(2 * len(self.y))
         halves[svc.support_] = np.abs(svc.dual_coef_[0])
-        return self.refine(halves.reshape(2, -1).sum(axis=0))
+        alpha = self.refine(halves.reshape(2, -1).sum(axis=0))
+        violation = self.violation(alpha)
+        if not violation <= _VIOLATION:
+            warnings.warn(
+                f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
+                "check that the Gram matrix is positive semidefinite, or use a smaller penalty or "
+                "variance",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return alpha
 
     def refine(self, start: AnyNDArray) -> AnyNDArray:
         """

@@ -7,27 +7,19 @@ penalty, and H(a) = 1 for a >= 0.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import OneClassSVM
 
 from ...checks import check_number
+from .active_set import Dual
 from .criterion import MachineCriterion, StepCriterion, block_of, taken
 from .mode import Mode
 
 #: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
 _JITTER = 1e-10
-#: Tolerance and most steps of LibSVM for a ball, relative to its size. The matrix is in single
-#: precision; the squared radius has the squared error of the weights.
-_TOL = 1e-8
-_MOST_STEPS = 200_000
-#: Warn if the bounds on the squared radius differ by more than this, relatively.
-_GAP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -236,35 +228,16 @@ def enclosing_ball(gram: AnyNDArray) -> AnyNDArray:
     r"""
     The centre sum_n b_n phi(x_n) of the smallest ball in feature space that encloses all rows:
 
-        R^2 = max_b sum_n b_n K_nn - b^T K b,    b_n >= 0,    sum_n b_n = 1.
+        R^2 = max_b sum_n b_n K_nn - b^T K b = max_b b^T D b / 2,    b_n >= 0,    sum_n b_n = 1,
 
-    LibSVM's one-class machine solves it for the matrix -D / 2, with the squared distances D_nm =
-    K_nn + K_mm - 2 K_nm. Warns if R^2 is wrong.
+    with the squared distances D_nm = K_nn + K_mm - 2 K_nm. For c > R^2 this is the direction of the
+    best a >= 0 of sum_n a_n - 1/2 a^T (c - D / 2) a, the dual problem of a support vector machine.
 
     :param gram: [N, N], symmetric and positive semidefinite.
-    :return: b, [N], positive for rows on the surface.
+    :return: b, [N], positive only for rows on the surface.
     """
     variances = gram.diagonal()
     distances = np.maximum(variances[:, None] + variances - 2 * gram, 0)
-    size = float(distances.max())
-    if size == 0:
-        return np.full(len(gram), 1 / len(gram))
-    machine = OneClassSVM(
-        kernel="precomputed", nu=1 / len(gram), tol=_TOL, max_iter=_MOST_STEPS, shrinking=False
-    )
-    with warnings.catch_warnings():  # the gap is checked at the end
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        machine.fit(0.5 - distances / (2 * size))
-    weights = np.zeros(len(gram))
-    weights[machine.support_] = np.maximum(machine.dual_coef_[0], 0)
-    weights /= weights.sum()
-    square = weights @ distances @ weights / 2
-    most = (distances @ weights).max() - square  # of the distances to the centre: bounds R^2
-    if most - square > _GAP * square:
-        warnings.warn(
-            f"the enclosing ball is not solved: R^2 = {square:.6g} is too small by up to "
-            f"{most - square:.1e}; merge equal rows",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return weights
+    largest = distances.max() or 1.0  # more than 2 R^2, so that sum_n a_n < 2 in its units
+    a = Dual(1 - distances / (2 * largest), np.ones(len(gram)), 2.0).solve()
+    return np.asarray(a / a.sum())

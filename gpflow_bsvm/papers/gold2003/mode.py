@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
-from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice
 from ...data.checks import check_data
@@ -25,9 +23,6 @@ from ...model_selection.plug_in import gram_matrix
 from .active_set import Dual
 from .gram import check_gram, root_of
 from .slack import SLACKS
-
-#: Warn of larger violations of the optimality conditions than this, in units of the margin.
-_VIOLATION = 1e-6
 
 
 class Mode(NamedTuple):
@@ -108,17 +103,7 @@ class Mode(NamedTuple):
     def _at(self, alpha: AnyNDArray) -> Mode:
         marginal = np.flatnonzero((alpha > 0) & (alpha < self._upper))
         latent = self.gram @ (alpha * self.y)
-        mode = self._replace(alpha=alpha, latent=latent, marginal=marginal)
-        violation = mode.violation
-        if not violation <= _VIOLATION:
-            warnings.warn(
-                f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
-                "check that the Gram matrix is positive semidefinite, or use a smaller penalty or "
-                "variance",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return mode
+        return self._replace(alpha=alpha, latent=latent, marginal=marginal)
 
 
 def svm_mode(

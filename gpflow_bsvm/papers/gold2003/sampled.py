@@ -20,6 +20,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from scipy.linalg import solve_triangular
 from scipy.special import roots_legendre
+from scipy.stats import sem
 
 from ...checks import check_choice, check_whole
 from ...likelihoods.penalized import check_penalty
@@ -166,7 +167,7 @@ class SampledEvidence(Criterion):
             rhats.append(draws.rhat())
         _warn_of_chains(max(rhats))
         losses_of_rungs = np.mean(parts, axis=1)
-        errors = error_of_mean(np.transpose(parts))
+        errors = sem(np.transpose(parts))
         value = float(log_kappa(self.slack, C) - steps @ losses_of_rungs)
         return Estimate(value, float(np.linalg.norm(steps * errors)))
 
@@ -210,16 +211,9 @@ class SampledEvidence(Criterion):
                 stacklevel=2,
             )
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
-        errors = {name: error_of_mean(parts) + unseen for name, parts in by_kernel.items()}
-        error = Gradient(math.nan, errors, float(error_of_mean(by_penalty) + unseen))
+        errors = {name: sem(parts) + unseen for name, parts in by_kernel.items()}
+        error = Gradient(math.nan, errors, float(sem(by_penalty) + unseen))
         return Gradient(value, means, float(by_penalty.mean()), error)
-
-
-def error_of_mean(parts: AnyNDArray) -> AnyNDArray:
-    """:return: standard error of the mean over parts, NaN for a single part."""
-    if len(parts) < 2:
-        return np.full(parts.shape[1:], np.nan)
-    return np.asarray(parts.std(axis=0, ddof=1) / math.sqrt(len(parts)))
 
 
 def _warn_of_chains(rhat: float) -> None:
