@@ -1,4 +1,4 @@
-"""Models with other parameters of q than `BSVM`, whose predictions are those of a `BSVM`."""
+"""Base of models with a q of other parameters than `BSVM`; they predict as a `BSVM` does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..models.sparse import BSVM
 
 
 class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
-    """A model that stores its data, in `data`; `natural` and `to_bsvm` are its q."""
+    """A model with stored data; `natural` and `to_bsvm` return its q."""
 
     data: tuple[tf.Tensor, tf.Tensor]
 

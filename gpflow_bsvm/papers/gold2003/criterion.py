@@ -100,12 +100,13 @@ class MachineCriterion(Criterion):
         if not self.has_gradient:
             return super().gradient(kernel, data, penalty)
         mode = svm_mode(kernel, data, penalty, slack=self.slack)
-        at = tf.constant(mode.gram), tf.constant(mode.penalty, tf.float64)
+        gram = tf.constant(mode.gram)
+        C = tf.constant(mode.penalty, tf.float64)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(at)
-            value = self._of(_follow(mode, *at))
+            tape.watch([gram, C])
+            value = self._of(_follow(mode, gram, C))
         zero = tf.UnconnectedGradients.ZERO
-        by_gram, by_penalty = tape.gradient(value, at, unconnected_gradients=zero)
+        by_gram, by_penalty = tape.gradient(value, [gram, C], unconnected_gradients=zero)
         return Gradient(float(value), pull_back(kernel, data[0], by_gram), float(by_penalty))
 
     def _check(self, mode: Mode) -> None:

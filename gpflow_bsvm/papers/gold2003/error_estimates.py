@@ -149,8 +149,9 @@ def _spans(mode: Mode, eta: float) -> tf.Tensor:
 
 class LeaveOneOut(StepCriterion):
     r"""
-    The leave-one-out error (eq. 10), by a machine for every support vector; smaller is better: 1/N
-    sum_n H(-y_n f(x_n)), f without row n.
+    The leave-one-out error (eq. 10), by a machine for every support vector; smaller is better:
+
+        1/N sum_n H(-y_n f(x_n)),    f of the machine without row n.
     """
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
@@ -181,13 +182,12 @@ class SupportVectorCount(StepCriterion):
 
 class JaakkolaHaussler(StepCriterion):
     r"""
-    Jaakkola and Haussler's bound (section 3.1); smaller is better: z_n decreases by at most alpha_n
-    K_nn if row n is left out, so that
+    Jaakkola and Haussler's upper bound of the leave-one-out error (section 3.1); smaller is better:
 
-        1/N sum_n H(alpha_n K_nn - z_n)
+        1/N sum_n H(alpha_n K_nn - z_n),
 
-    is an upper bound of the leave-one-out error. It is a step function; `SmoothedSpan` with a large
-    eta is its smooth form.
+    because z_n decreases by at most alpha_n K_nn if row n is left out. It is a step function;
+    `SmoothedSpan` with a large eta is its smooth form.
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:
@@ -201,8 +201,8 @@ class RadiusMargin(MachineCriterion):
 
         R^2 / N sum_n alpha_n,
 
-    with R the radius of the smallest ball that encloses all rows in the feature space of K^C, where
-    the machine separates them by a margin of 1 / sqrt(sum_n alpha_n). As the offset is not free
+    with R the radius of the smallest ball around all rows in the feature space of K^C. There the
+    machine separates the rows by a margin of 1 / sqrt(sum_n alpha_n). As the offset is not free
     here, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
 
     :ivar about_origin: use the ball about the origin.
@@ -226,7 +226,7 @@ class RadiusMargin(MachineCriterion):
 
 def enclosing_ball(gram: AnyNDArray) -> AnyNDArray:
     r"""
-    The centre sum_n b_n phi(x_n) of the smallest ball in feature space that encloses all rows:
+    The centre sum_n b_n phi(x_n) of the smallest ball around all rows in feature space:
 
         R^2 = max_b sum_n b_n K_nn - b^T K b = max_b b^T D b / 2,    b_n >= 0,    sum_n b_n = 1,
 

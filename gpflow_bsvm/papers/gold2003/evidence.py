@@ -34,8 +34,9 @@ class LaplaceEvidence(MachineCriterion):
         linear slack:       L = 2 pi (alpha (C - alpha) / C)^2
         quadratic slack:    L = C exp(-a / (1 - z))
 
-    Linear slack integrates the kink of the loss exactly. Without a row on the margin the value is
-    log Q*, with a warning. With quadratic slack a smooths the step in the loss's second derivative.
+    For linear slack the kink of the loss is integrated exactly; without a row on the margin the
+    value is log Q*, with a warning. For quadratic slack a smooths the step in the loss's second
+    derivative.
 
     :ivar slack: "linear" or "quadratic".
     :ivar smoothing: a; 0: no smoothing.

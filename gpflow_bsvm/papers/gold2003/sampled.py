@@ -117,8 +117,8 @@ class SampledEvidence(Criterion):
         dE / dC = d log kappa / dC - <1/N sum_n l(y_n f_n)>                              (eq. 18)
         dE / d lambda = -C / (2N) <l'(Y f)^T Y dK/dlambda K^-1 f>                        (eq. 20)
 
-    but not its value, which requires `rungs`: the value is the integral of eq. 18 from C = 0, where
-    E = -log 2, by the Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
+    The value requires `rungs`: it is the integral of eq. 18 from C = 0, where E = -log 2, by the
+    Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
 
     The sampler has the same seed for every kernel and penalty, so that the gradient is nearly
     smooth in them. K includes a jitter, see `Posterior`.
@@ -173,8 +173,8 @@ class SampledEvidence(Criterion):
 
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
         """
-        Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. This needs
-        only the Gram matrix of a kernel (including a `White` part).
+        Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. Only the Gram
+        matrix enters, so that the kernel may have a `White` part.
 
         :return: draws for this kernel and penalty.
         :raise ValueError: as the criterion; for a likelihood that the sampler does not support.
@@ -211,7 +211,7 @@ class SampledEvidence(Criterion):
                 stacklevel=2,
             )
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
-        errors = {name: sem(parts) + unseen for name, parts in by_kernel.items()}
+        errors = {name: np.asarray(sem(parts) + unseen) for name, parts in by_kernel.items()}
         error = Gradient(math.nan, errors, float(sem(by_penalty) + unseen))
         return Gradient(value, means, float(by_penalty.mean()), error)
 
