@@ -106,7 +106,8 @@ class DualBSVM(AsBSVM):
         finally:  # after an interrupt: the best so far
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
-        warn_of_digits(*at_rows(self, self._source(), compiled_solve(self.natural())))
+        f, before = at_rows(self, self._source(), compiled_solve(self.natural()))
+        warn_of_digits(f, before)
         return float(ascent.point.value)
 
     def natural(self) -> Natural:
