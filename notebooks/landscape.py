@@ -63,7 +63,7 @@ LINEAR = {
 }
 QUADRATIC = {
     "SmoothedSpan": gold2003.SmoothedSpan(),
-    "QuadraticLaplaceEvidence": gold2003.QuadraticLaplaceEvidence(),
+    "Laplace, quadratic": gold2003.LaplaceEvidence("quadratic"),
 }
 
 
@@ -83,7 +83,7 @@ def of_posterior(scale, variance):
     smooth.variance.assign(variance)
     bound = cavi.run(posterior, progress=False).elbo[-1]  # q goes on from the place before
     f = posterior.predict_f(X_test)[0].numpy()[:, 0]
-    return {"VariationalBound": -bound / len(X), "test error, Bayesian": errors(f)}
+    return {"variational bound": -bound / len(X), "test error, Bayesian": errors(f)}
 
 
 def over_the_plane(function, step=1):
@@ -154,8 +154,8 @@ def draw(ax, name):
 
 
 NAMES = ["test error, linear slack", "GACV", "HingeSpan", "LaplaceEvidence"]
-NAMES += ["test error, quadratic slack", "SmoothedSpan", "QuadraticLaplaceEvidence"]
-NAMES += ["VariationalBound"]
+NAMES += ["test error, quadratic slack", "SmoothedSpan", "Laplace, quadratic"]
+NAMES += ["variational bound"]
 fig, axes = plt.subplots(2, 4, figsize=(15, 7.2), sharex=True, sharey=True, layout="constrained")
 for ax, name in zip(axes.flat, NAMES):
     filled = draw(ax, name)
@@ -169,7 +169,7 @@ for name in NAMES:
     if "error" in name:
         continue
     machine = "quadratic slack" if name in QUADRATIC else "linear slack"
-    machine = "Bayesian" if name == "VariationalBound" else machine
+    machine = "Bayesian" if name == "variational bound" else machine
     error, cost = costs[f"test error, {machine}"], costs[name]
     at_best = error.flat[cost.argmin()]
     rings = len(local_optima(cost)[0])
@@ -194,7 +194,8 @@ penalties = np.geomspace(0.01, 300, 16)
 curves = {"left out, by refits": [], "HingeSpan": [], "GACV": []}
 for penalty in penalties:
     mode = gold2003.svm_mode(make_kernel(), (X, Y), penalty)
-    left_out = np.maximum(1 - gold2003.left_out_margins(mode), 0).mean()
+    margins = gold2003.LeaveOneOut().left_out_margins(mode)
+    left_out = np.maximum(1 - margins, 0).mean()
     found = left_out, gold2003.HingeSpan().of_mode(mode), gold2003.GACV().of_mode(mode)
     for name, value in zip(curves, found):
         curves[name].append(value)

@@ -1,4 +1,4 @@
-"""Models with other parameters of q than `BSVM`, whose predictions are those of a `BSVM`."""
+"""Base of models with a q of other parameters than `BSVM`; they predict as a `BSVM` does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..models.sparse import BSVM
 
 
 class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
-    """A model that stores its data, in `data`; `natural` and `to_bsvm` are its q."""
+    """A model with stored data; `natural` and `to_bsvm` return its q."""
 
     data: tuple[tf.Tensor, tf.Tensor]
 
@@ -55,9 +55,16 @@ class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         check_dtype(Xnew)
         mean, root = to_mean_and_root(self.natural())
         with self._own_jitter():
-            how = {"full_cov": full_cov, "full_output_cov": full_output_cov, "white": True}
-            prior = (self.inducing_variable, self.kernel)
-            f_mean, f_var = conditional(Xnew, *prior, tf.transpose(mean), q_sqrt=root, **how)
+            f_mean, f_var = conditional(
+                Xnew,
+                self.inducing_variable,
+                self.kernel,
+                tf.transpose(mean),
+                q_sqrt=root,
+                full_cov=full_cov,
+                full_output_cov=full_output_cov,
+                white=True,
+            )
         return f_mean + self.mean_function(Xnew), f_var
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:

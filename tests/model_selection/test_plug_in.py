@@ -19,7 +19,6 @@ from gpflow_bsvm.papers.gold2003 import (
     GACV,
     SmoothedSpan,
     SquaredHinge,
-    VariationalBound,
     optimise,
     svm_mode,
 )
@@ -134,9 +133,6 @@ def test_quadratic_slack_has_a_machine_and_no_svc(data):
         repr(mode)
         == f"Mode(40 rows, {len(mode.support)} support vectors, penalty=3, slack='quadratic')"
     )
-    bound = VariationalBound(likelihood=SquaredHinge)
-    with pytest.raises(ValueError, match="SVC has linear slack"):
-        plug_in(optimise(bound, kernel, data, 3.0, max_evaluations=1))
 
 
 def test_a_start_from_a_search_and_from_what_is_fitted(data):

@@ -1,9 +1,7 @@
 """Gold and Sollich (2003): criteria for kernel and penalty of a support vector machine."""
 
-from .criterion import Criterion, Gradient, ModeCriterion
 from .error_estimates import (
     GACV,
-    Ball,
     HingeSpan,
     JaakkolaHaussler,
     LeaveOneOut,
@@ -11,40 +9,25 @@ from .error_estimates import (
     SmoothedSpan,
     Span,
     SupportVectorCount,
-    enclosing_ball,
-    left_out_margins,
 )
-from .evidence import LaplaceEvidence, QuadraticLaplaceEvidence, VariationalBound
-from .mode import Mode, mode_of_gram, svm_mode
-from .optimise import Optimum, Selection, optimise, random_starts
-from .sampled import Estimate, Posterior, SampledEvidence
+from .evidence import LaplaceEvidence
+from .mode import mode_of_gram, svm_mode
+from .optimise import optimise, random_starts
+from .sampled import SampledEvidence
 from .squared_hinge import SquaredHinge
 
 __all__ = [
-    "Ball",
-    "Criterion",
-    "Estimate",
     "GACV",
-    "Gradient",
     "HingeSpan",
     "JaakkolaHaussler",
     "LaplaceEvidence",
     "LeaveOneOut",
-    "Mode",
-    "ModeCriterion",
-    "Optimum",
-    "Posterior",
-    "QuadraticLaplaceEvidence",
     "RadiusMargin",
     "SampledEvidence",
-    "Selection",
     "SmoothedSpan",
     "Span",
     "SquaredHinge",
     "SupportVectorCount",
-    "VariationalBound",
-    "enclosing_ball",
-    "left_out_margins",
     "mode_of_gram",
     "optimise",
     "random_starts",

@@ -1,9 +1,9 @@
 r"""The dual problem of a support vector machine, solved to double precision.
 
-    max_a  sum_n a_n - 1/2 a^T Q a,    0 <= a_n <= upper,
+    max_a  sum_n a_n - 1/2 a^T Q a,    0 <= a_n <= upper,    Q_nm = y_n y_m K_nm.
 
-with Q_nm = y_n y_m K_nm. LibSVM finds which a_n are 0, at the bound or between, but with Q in
-single precision. The classical active-set method starts from there, in double precision.
+LibSVM finds which a_n are 0, at the bound or between, but with Q in single precision. The classical
+active-set method starts from there, in double precision.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _TOL = 1e-8
 #: Largest number of changes of the set, per row; relative rounding error of a margin's terms.
 _CHANGES = 3
 _ROUNDING = 1e-13
+#: Warn of larger violations of the optimality conditions than this, in units of the margin.
+_VIOLATION = 1e-6
 
 
 class Dual(NamedTuple):
@@ -30,8 +32,7 @@ class Dual(NamedTuple):
 
     Q: AnyNDArray  #: [N, N]
     y: AnyNDArray  #: [N], -1 or +1
-    upper: float  #: bound of alpha, may be infinite
-    limit: float  #: a finite bound of the solution's alpha
+    upper: float  #: bound of alpha
 
     def excess(self, alpha: AnyNDArray) -> AnyNDArray:
         """
@@ -52,69 +53,74 @@ class Dual(NamedTuple):
         size = 1 + np.abs(self.Q).max() * np.abs(alpha).sum()
         return bool(self.violation(alpha) <= _ROUNDING * size)
 
+    def solve(self) -> AnyNDArray:
+        """
+        LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then
+        an optimal bias. The two copies of a datum share its alpha, each with half the bound.
 
-def solve_dual(dual: Dual) -> AnyNDArray:
-    """
-    LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then an
-    optimal bias. The two copies of a datum share its alpha, each with half the bound.
+        :return: alpha. Warns if it is not the solution.
+        """
+        gram = self.Q * np.outer(self.y, self.y)
+        svc = SVC(kernel="precomputed", C=self.upper / 2, tol=_TOL, max_iter=_MOST_STEPS)
+        with warnings.catch_warnings():  # the violation is checked below
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svc.fit(np.block([[gram, -gram], [-gram, gram]]), np.append(self.y, -self.y))
+        halves = np.zeros(2 * len(self.y))
+        halves[svc.support_] = np.abs(svc.dual_coef_[0])
+        alpha = self.refine(halves.reshape(2, -1).sum(axis=0))
+        violation = self.violation(alpha)
+        if not violation <= _VIOLATION:
+            warnings.warn(
+                f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
+                "check that the Gram matrix is positive semidefinite, or use a smaller penalty or "
+                "variance",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return alpha
 
-    :return: alpha; `Dual.violation` measures its error.
-    """
-    gram = dual.Q * np.outer(dual.y, dual.y)
-    y = dual.y
-    svc = SVC(kernel="precomputed", C=dual.limit / 2, tol=_TOL, max_iter=_MOST_STEPS)
-    with warnings.catch_warnings():  # the violation is checked at the end
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        svc.fit(np.block([[gram, -gram], [-gram, gram]]), np.concatenate([y, -y]))
-    halves = np.zeros(2 * len(y))
-    halves[svc.support_] = np.abs(svc.dual_coef_[0])
-    return refine(dual, halves.reshape(2, -1).sum(axis=0))
+    def refine(self, start: AnyNDArray) -> AnyNDArray:
+        """
+        Move alpha until all free rows are on the margin. If an alpha reaches its bound, fix it
+        there. Once on the margin, free the row with the largest violation.
 
+        :param start: alpha near the solution.
+        :return: alpha.
+        """
+        alpha = best = np.clip(start, 0, self.upper)
+        free = (alpha > 0) & (alpha < self.upper)
+        for _ in range(_CHANGES * len(free)):
+            step = self._to_margin(alpha, free)
+            room = np.full(len(free), np.inf)
+            limit = np.where(step > 0, self.upper - alpha, alpha)
+            np.divide(limit, np.abs(step), out=room, where=step != 0)
+            row = int(room.argmin())
+            alpha = np.clip(alpha + min(room[row], 1.0) * step, 0, self.upper)
+            if room[row] < 1:
+                alpha[row] = self.upper if step[row] > 0 else 0.0
+                free[row] = False
+                continue
+            best = min(best, alpha, key=self.violation)
+            wrong = np.where(free, 0, self.excess(alpha))
+            if self.is_solved(alpha) or wrong.max() <= 0:
+                break
+            free[wrong.argmax()] = True
+        return best
 
-def refine(dual: Dual, start: AnyNDArray) -> AnyNDArray:
-    """
-    Move alpha until all free rows are on the margin. If an alpha reaches its bound, fix it there.
-    Once on the margin, free the row with the largest violation.
-
-    :param start: alpha near the solution.
-    :return: alpha.
-    """
-    alpha = best = np.clip(start, 0, dual.upper)
-    free = (alpha > 0) & (alpha < dual.upper)
-    for _ in range(_CHANGES * len(free)):
-        step = _to_margin(dual, alpha, free)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(step > 0, dual.upper - alpha, alpha) / np.abs(step)
-        room = np.where(step != 0, room, np.inf)
-        row = int(room.argmin())
-        alpha = np.clip(alpha + min(room[row], 1.0) * step, 0, dual.upper)
-        if room[row] < 1:
-            alpha[row] = dual.upper if step[row] > 0 else 0.0
-            free[row] = False
-            continue
-        best = min(best, alpha, key=dual.violation)
-        wrong = np.where(free, 0, dual.excess(alpha))
-        if dual.is_solved(alpha) or wrong.max() <= 0:
-            break
-        free[wrong.argmax()] = True
-    return best
-
-
-def _to_margin(dual: Dual, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
-    """
-    :return: the step of free rows that puts them all on the margin, the smallest if equal rows
-        allow several, [N]; 0 for other rows.
-    """
-    rows = np.flatnonzero(free)
-    step = np.zeros(len(alpha))
-    if len(rows) == 0:
+    def _to_margin(self, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
+        """
+        :return: [N], the step of free rows to the margin, the smallest if equal rows allow several;
+            0 for other rows.
+        """
+        step = np.zeros(len(alpha))
+        if not free.any():
+            return step
+        Q = self.Q[np.ix_(free, free)]
+        lacking = (1 - self.Q @ alpha)[free]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", linalg.LinAlgWarning)
+            try:
+                step[free] = linalg.solve(Q, lacking, assume_a="sym")
+            except (linalg.LinAlgError, linalg.LinAlgWarning):
+                step[free] = linalg.lstsq(Q, lacking)[0]
         return step
-    Q = dual.Q[np.ix_(rows, rows)]
-    lacking = (1 - dual.Q @ alpha)[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", linalg.LinAlgWarning)
-        try:
-            step[rows] = linalg.solve(Q, lacking, assume_a="sym")
-        except (linalg.LinAlgError, linalg.LinAlgWarning):
-            step[rows] = linalg.lstsq(Q, lacking)[0]
-    return step

@@ -25,11 +25,13 @@ class Criterion(ABC):
     :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that penalty
         or variance must be fixed.
     :cvar has_gradient: whether `gradient` is available.
+    :ivar slack: of the support vector machine, "linear" or "quadratic".
     """
 
     greater_is_better: ClassVar[bool]
     looks_at_penalty: ClassVar[bool] = True
     has_gradient: ClassVar[bool] = False
+    slack: str = "linear"
 
     @abstractmethod
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
@@ -63,41 +65,12 @@ class Gradient(NamedTuple):
 
 class MachineCriterion(Criterion):
     """
-    A criterion of a support vector machine with "linear" or "quadratic" slack; unless a subclass
-    differs, an estimate of the leave-one-out error.
+    A criterion of a support vector machine, as a function of tensors; unless a subclass differs, an
+    estimate of the leave-one-out error.
     """
 
     greater_is_better = False
     looks_at_penalty = False
-    slack: str
-
-    @abstractmethod
-    def of_mode(self, mode: Mode) -> float:
-        """:return: the criterion of a machine."""
-
-    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`."""
-        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
-
-
-@dataclass(frozen=True)
-class StepCriterion(MachineCriterion):
-    """
-    A fraction of rows, a step function.
-
-    :ivar slack: "linear" or "quadratic".
-    """
-
-    slack: str = "linear"
-
-    def __post_init__(self) -> None:
-        check_choice(SLACKS, slack=self.slack)
-
-
-@dataclass(frozen=True)
-class ModeCriterion(MachineCriterion):
-    """A criterion for one kind of slack, as a function of tensors."""
-
     has_gradient = True
 
     @abstractmethod
@@ -107,10 +80,15 @@ class ModeCriterion(MachineCriterion):
     def of_mode(self, mode: Mode) -> float:
         """
         :param mode: a machine with this criterion's slack.
+        :return: the criterion.
         :raise ValueError: for another slack.
         """
         self._check(mode)
         return float(self._of(mode))
+
+    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
+        """As in `Criterion`."""
+        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
@@ -122,12 +100,13 @@ class ModeCriterion(MachineCriterion):
         if not self.has_gradient:
             return super().gradient(kernel, data, penalty)
         mode = svm_mode(kernel, data, penalty, slack=self.slack)
-        at = tf.constant(mode.gram), tf.constant(mode.penalty, tf.float64)
+        gram = tf.constant(mode.gram)
+        C = tf.constant(mode.penalty, tf.float64)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(at)
-            value = self._of(_follow(mode, *at))
+            tape.watch([gram, C])
+            value = self._of(_follow(mode, gram, C))
         zero = tf.UnconnectedGradients.ZERO
-        by_gram, by_penalty = tape.gradient(value, at, unconnected_gradients=zero)
+        by_gram, by_penalty = tape.gradient(value, [gram, C], unconnected_gradients=zero)
         return Gradient(float(value), pull_back(kernel, data[0], by_gram), float(by_penalty))
 
     def _check(self, mode: Mode) -> None:
@@ -137,10 +116,25 @@ class ModeCriterion(MachineCriterion):
             )
 
 
+@dataclass(frozen=True)
+class StepCriterion(MachineCriterion):
+    """
+    A fraction of rows, a step function.
+
+    :ivar slack: "linear" or "quadratic".
+    """
+
+    has_gradient = False
+
+    slack: str = "linear"
+
+    def __post_init__(self) -> None:
+        check_choice(SLACKS, slack=self.slack)
+
+
 def taken(values: Any, rows: AnyNDArray) -> tf.Tensor:
     """
-    `tf.gather` with a faster gradient. (Outside a graph, the usual dozen operations took half the
-    time of a criterion's gradient.)
+    As `tf.gather`, whose gradient takes a dozen operations more outside a graph.
 
     :return: the rows of a tensor at these indices.
     """

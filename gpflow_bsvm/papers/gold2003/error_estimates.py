@@ -7,32 +7,23 @@ penalty, and H(a) = 1 for a >= 0.
 from __future__ import annotations
 
 import math
-import warnings
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import OneClassSVM
 
 from ...checks import check_number
-from .criterion import ModeCriterion, StepCriterion, block_of, taken
-from .gram import check_gram, root_of
+from .active_set import Dual
+from .criterion import MachineCriterion, StepCriterion, block_of, taken
 from .mode import Mode
 
 #: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
 _JITTER = 1e-10
-#: Tolerance and most steps of LibSVM for a ball, relative to its size. The matrix is in single
-#: precision; the squared radius has the squared error of the weights.
-_TOL = 1e-8
-_MOST_STEPS = 200_000
-#: Warn if the bounds on the squared radius differ by more than this, relatively.
-_GAP = 1e-4
 
 
-class GACV(ModeCriterion):
+@dataclass(frozen=True)
+class GACV(MachineCriterion):
     r"""
     Wahba's generalized approximate cross-validation (eq. 13), for linear slack; smaller is better:
 
@@ -43,8 +34,6 @@ class GACV(ModeCriterion):
     the margin; otherwise such rows constrain f_n, as `HingeSpan` takes into account.
     """
 
-    slack = "linear"
-
     def _of(self, mode: Mode) -> tf.Tensor:
         z = mode.margins
         # The factor for z > 1 is arbitrary, because alpha is 0 there.
@@ -52,7 +41,8 @@ class GACV(ModeCriterion):
         return tf.reduce_mean(tf.nn.relu(1 - z) + falls)
 
 
-class HingeSpan(ModeCriterion):
+@dataclass(frozen=True)
+class HingeSpan(MachineCriterion):
     r"""
     The mean leave-one-out hinge loss, by the span for linear slack; smaller is better:
 
@@ -65,8 +55,6 @@ class HingeSpan(ModeCriterion):
     the margin.
     """
 
-    slack = "linear"
-
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
         """:return: the span's estimate of y_n f(x_n) without row n, [N]."""
         self._check(mode)
@@ -77,24 +65,21 @@ class HingeSpan(ModeCriterion):
 
 
 def _held_margins(mode: Mode) -> tf.Tensor:
-    """:return: z_n - alpha_n S_n^2, [N]."""
-    return mode.margins - mode.alpha * _variances_given_margin(mode)
-
-
-def _variances_given_margin(mode: Mode) -> tf.Tensor:
-    """:return: S_n^2 of `HingeSpan`, [N]."""
+    """:return: z_n - alpha_n S_n^2 of `HingeSpan`, [N]."""
     variances = tf.linalg.diag_part(mode.gram)
-    if len(mode.marginal) == 0:
-        return variances
-    eye = tf.eye(len(mode.marginal), dtype=variances.dtype)
-    L = tf.linalg.cholesky(block_of(mode) + _JITTER * tf.reduce_max(variances) * eye)
-    A = tf.linalg.triangular_solve(L, taken(mode.gram, mode.marginal))
-    given = tf.nn.relu(variances - tf.reduce_sum(tf.square(A), axis=0))
-    own = 1 / tf.reduce_sum(tf.square(tf.linalg.triangular_solve(L, eye)), axis=0)
-    return tf.tensor_scatter_nd_update(given, mode.marginal[:, None], own)
+    rows = mode.marginal
+    if len(rows):
+        eye = tf.eye(len(rows), dtype=variances.dtype)
+        L = tf.linalg.cholesky(block_of(mode) + _JITTER * tf.reduce_max(variances) * eye)
+        A = tf.linalg.triangular_solve(L, taken(mode.gram, rows))
+        own = 1 / tf.reduce_sum(tf.square(tf.linalg.triangular_solve(L, eye)), axis=0)
+        variances = tf.nn.relu(variances - tf.reduce_sum(tf.square(A), axis=0))
+        variances = tf.tensor_scatter_nd_update(variances, rows[:, None], own)
+    return mode.margins - mode.alpha * variances
 
 
-class Span(ModeCriterion):
+@dataclass(frozen=True)
+class Span(StepCriterion):
     r"""
     The span estimate of the leave-one-out error (eq. 12; Chapelle & Vapnik), for quadratic slack;
     smaller is better:
@@ -105,8 +90,7 @@ class Span(ModeCriterion):
     same. It is a step function: for optimizers use `SmoothedSpan`.
     """
 
-    slack = "quadratic"
-    has_gradient = False
+    slack: str = field(default="quadratic", init=False)
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
         """:return: the span's estimate of y_n f(x_n) without row n, [N]."""
@@ -116,12 +100,11 @@ class Span(ModeCriterion):
         return margins
 
     def _of(self, mode: Mode) -> tf.Tensor:
-        wrong = tf.cast(_spans(mode, 0.0) >= 1, tf.float64)
-        return tf.reduce_sum(wrong) / len(mode.y)
+        return (self.left_out_margins(mode) <= 0).mean()
 
 
 @dataclass(frozen=True)
-class SmoothedSpan(ModeCriterion):
+class SmoothedSpan(MachineCriterion):
     r"""
     The span estimate as a continuous function (section 3.1; quadratic slack); smaller is better:
 
@@ -166,79 +149,60 @@ def _spans(mode: Mode, eta: float) -> tf.Tensor:
 
 class LeaveOneOut(StepCriterion):
     r"""
-    The leave-one-out error (eq. 10), by a machine for every support vector; smaller is better: 1/N
-    sum_n H(-y_n f(x_n)), f without row n.
+    The leave-one-out error (eq. 10), by a machine for every support vector; smaller is better:
+
+        1/N sum_n H(-y_n f(x_n)),    f of the machine without row n.
     """
 
-    def of_mode(self, mode: Mode) -> float:
-        """:return: the error of a machine."""
-        return float((left_out_margins(mode) <= 0).mean())
+    def left_out_margins(self, mode: Mode) -> AnyNDArray:
+        """
+        :return: y_n f(x_n) of the machine without row n, [N], unchanged if row n is not a support
+            vector.
+        """
+        self._check(mode)
+        margins = mode.margins
+        for n in mode.support:
+            part = mode.without(n)
+            margins[n] = mode.y[n] * np.delete(mode.gram[n], n) @ (part.alpha * part.y)
+        return margins
+
+    def _of(self, mode: Mode) -> tf.Tensor:
+        return (self.left_out_margins(mode) <= 0).mean()
 
 
-def left_out_margins(mode: Mode) -> AnyNDArray:
+class SupportVectorCount(StepCriterion):
     """
-    :return: y_n f(x_n) of the machine without row n, [N], unchanged if row n is not a support
-        vector.
+    The training error plus the fraction of support vectors (below eq. 10); smaller is better.
+    Leaving out any other row changes nothing. It is a step function.
     """
-    margins = mode.margins
-    for n in mode.support:
-        part = mode.without(n)
-        margins[n] = mode.y[n] * np.delete(mode.gram[n], n) @ (part.alpha * part.y)
-    return margins
+
+    def _of(self, mode: Mode) -> tf.Tensor:
+        return (mode.margins <= 0).mean() + len(mode.support) / len(mode.y)
 
 
-class Ball(NamedTuple):
-    """The smallest ball in feature space that encloses all rows."""
-
-    square: float  #: of the radius
-    weights: AnyNDArray  #: [N], of the centre sum_n weights_n phi(x_n), positive on the surface
-    gap: float  #: largest error of the (too small) squared radius
-
-
-def enclosing_ball(gram: Any) -> Ball:
+class JaakkolaHaussler(StepCriterion):
     r"""
-    R^2 = max_b sum_n b_n K_nn - b^T K b, b_n >= 0, sum_n b_n = 1: Solved by LibSVM's one-class
-    machine for the matrix -D / 2, with the squared distances D_nm = K_nn + K_mm - 2 K_nm.
+    Jaakkola and Haussler's upper bound of the leave-one-out error (section 3.1); smaller is better:
 
-    :param gram: [N, N], symmetric and positive semidefinite.
-    :raise ValueError: for another matrix.
+        1/N sum_n H(alpha_n K_nn - z_n),
+
+    because z_n decreases by at most alpha_n K_nn if row n is left out. It is a step function;
+    `SmoothedSpan` with a large eta is its smooth form.
     """
-    K = check_gram(gram, len(gram))
-    root_of(K)  # raises
-    distances = np.maximum(K.diagonal()[:, None] + K.diagonal() - 2 * K, 0)
-    if (size := float(distances.max())) == 0:
-        return Ball(0.0, np.full(len(K), 1 / len(K)), 0.0)
-    machine = OneClassSVM(
-        kernel="precomputed", nu=1 / len(K), tol=_TOL, max_iter=_MOST_STEPS, shrinking=False
-    )
-    with warnings.catch_warnings():  # the gap is checked at the end
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        machine.fit(0.5 - distances / (2 * size))
-    weights = np.zeros(len(K))
-    weights[machine.support_] = np.maximum(machine.dual_coef_[0], 0)
-    weights /= weights.sum()
-    spread = weights @ distances @ weights / 2
-    to_centre = distances @ weights - spread  # squared distances; their maximum bounds R^2
-    ball = Ball(float(spread), weights, float(max(to_centre.max() - spread, 0.0)))
-    if ball.gap > _GAP * ball.square:
-        warnings.warn(
-            f"the enclosing ball is not solved: R^2 = {ball.square:.6g} is too small by up to "
-            f"{ball.gap:.1e}; merge equal rows",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return ball
+
+    def _of(self, mode: Mode) -> tf.Tensor:
+        return (mode.alpha * mode.gram.diagonal() >= mode.margins).mean()
 
 
 @dataclass(frozen=True)
-class RadiusMargin(ModeCriterion):
+class RadiusMargin(MachineCriterion):
     r"""
     The bound by radius and margin (eq. 9), for quadratic slack; smaller is better:
 
         R^2 / N sum_n alpha_n,
 
-    with R the radius of the smallest ball that encloses all rows in the feature space of K^C, where
-    the machine separates them by a margin of 1 / sqrt(sum_n alpha_n). As the offset is not free
+    with R the radius of the smallest ball around all rows in the feature space of K^C. There the
+    machine separates the rows by a margin of 1 / sqrt(sum_n alpha_n). As the offset is not free
     here, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
 
     :ivar about_origin: use the ball about the origin.
@@ -255,35 +219,25 @@ class RadiusMargin(ModeCriterion):
         if self.about_origin:
             square = tf.reduce_max(diagonal)
         else:  # constant weights in derivatives, as at a maximum
-            b = tf.constant(enclosing_ball(gram.numpy()).weights, gram.dtype)
+            b = tf.constant(enclosing_ball(gram.numpy()), gram.dtype)
             square = tf.reduce_sum(b * diagonal) - tf.reduce_sum(b * tf.linalg.matvec(gram, b))
         return square * tf.reduce_mean(mode.alpha)
 
 
-class SupportVectorCount(StepCriterion):
-    """
-    The training error plus the fraction of support vectors (below eq. 10); smaller is better.
-    Leaving out any other row changes nothing. It is a step function.
-    """
-
-    def of_mode(self, mode: Mode) -> float:
-        """:return: the bound for a machine."""
-        wrong = mode.margins <= 0
-        return float(wrong.mean() + len(mode.support) / len(mode.y))
-
-
-class JaakkolaHaussler(StepCriterion):
+def enclosing_ball(gram: AnyNDArray) -> AnyNDArray:
     r"""
-    Jaakkola and Haussler's bound (section 3.1); smaller is better: z_n decreases by at most alpha_n
-    K_nn if row n is left out, so that
+    The centre sum_n b_n phi(x_n) of the smallest ball around all rows in feature space:
 
-        1/N sum_n H(alpha_n K_nn - z_n)
+        R^2 = max_b sum_n b_n K_nn - b^T K b = max_b b^T D b / 2,    b_n >= 0,    sum_n b_n = 1,
 
-    is an upper bound of the leave-one-out error. It is a step function; `SmoothedSpan` with a large
-    eta is its smooth form.
+    with the squared distances D_nm = K_nn + K_mm - 2 K_nm. For c > R^2 this is the direction of the
+    best a >= 0 of sum_n a_n - 1/2 a^T (c - D / 2) a, the dual problem of a support vector machine.
+
+    :param gram: [N, N], symmetric and positive semidefinite.
+    :return: b, [N], positive only for rows on the surface.
     """
-
-    def of_mode(self, mode: Mode) -> float:
-        """:return: the bound of a machine."""
-        falls = mode.alpha * mode.gram.diagonal()
-        return float((falls >= mode.margins).mean())
+    variances = gram.diagonal()
+    distances = np.maximum(variances[:, None] + variances - 2 * gram, 0)
+    largest = distances.max() or 1.0  # more than 2 R^2, so that sum_n a_n < 2 in its units
+    a = Dual(1 - distances / (2 * largest), np.ones(len(gram)), 2.0).solve()
+    return np.asarray(a / a.sum())

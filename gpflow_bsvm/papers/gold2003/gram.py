@@ -22,11 +22,9 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
         GPflow's names.
     """
     named = trainable(kernel)
-    X = check_inputs(X)
     variables = [parameter.unconstrained_variable for parameter in named.values()]
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
-        tape.watch(variables)
-        gram = kernel(X)
+    with tf.GradientTape() as tape:
+        gram = kernel(check_inputs(X))
     zero = tf.UnconnectedGradients.ZERO
     slopes = tape.gradient(gram, variables, tf.cast(by_gram, gram.dtype), zero)
     return {name: _by_value(p, slope) for (name, p), slope in zip(named.items(), slopes)}

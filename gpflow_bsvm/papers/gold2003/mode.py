@@ -7,13 +7,12 @@ f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = 
 from __future__ import annotations
 
 import functools
-import warnings
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
-from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice
 from ...data.checks import check_data
@@ -21,12 +20,9 @@ from ...likelihoods import Hinge
 from ...likelihoods.labels import check_binary_labels
 from ...likelihoods.penalized import check_penalty
 from ...model_selection.plug_in import gram_matrix
-from .active_set import Dual, refine, solve_dual
+from .active_set import Dual
 from .gram import check_gram, root_of
 from .slack import SLACKS
-
-#: Warn of larger violations of the optimality conditions than this, in units of the margin.
-_VIOLATION = 1e-6
 
 
 class Mode(NamedTuple):
@@ -67,10 +63,6 @@ class Mode(NamedTuple):
         return self.y * self.latent
 
     @property
-    def _upper(self) -> float:
-        return self.penalty if self.slack == "linear" else np.inf
-
-    @property
     def violation(self) -> float:
         """:return: largest violation of the conditions of optimality, in units of the margin."""
         return self._dual().violation(self.alpha)
@@ -83,40 +75,35 @@ class Mode(NamedTuple):
         return np.asarray(gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y))
 
     def solved(self) -> Mode:
-        """:return: the machine for this Gram matrix, y, penalty and slack, by LibSVM."""
-        return self._at(solve_dual(self._dual()))
+        """:return: the machine for this Gram matrix, y, penalty and slack."""
+        return self._at(self._dual().solve())
 
     def without(self, row: int) -> Mode:
-        """:return: the machine without this row, started from this machine or solved by LibSVM."""
+        """:return: the machine without this row."""
         rest = np.delete(np.arange(len(self.y)), row)
         part = self._replace(gram=self.gram[np.ix_(rest, rest)], y=self.y[rest])
         dual = part._dual()
-        near = refine(dual, self.alpha[rest])
+        near = dual.refine(self.alpha[rest])
         return part._at(near) if dual.is_solved(near) else part.solved()
 
+    @property
+    def _upper(self) -> float:
+        """:return: the bound of alpha; with quadratic slack none gets near it."""
+        if self.slack == "linear":
+            return self.penalty
+        # f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C): alpha <= C sqrt(N)
+        return 2 * self.penalty * math.sqrt(len(self.y))
+
     def _dual(self) -> Dual:
-        y = self.y
-        C = self.penalty
-        linear = self.slack == "linear"
-        Q = self.gram * np.outer(y, y) + (0.0 if linear else np.eye(len(y)) / C)
-        # With quadratic slack f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C).
-        limit = C if linear else 1.01 * C * len(y) ** 0.5
-        return Dual(Q, y, self._upper, limit)
+        Q = self.gram * np.outer(self.y, self.y)
+        if self.slack == "quadratic":
+            Q += np.eye(len(Q)) / self.penalty
+        return Dual(Q, self.y, self._upper)
 
     def _at(self, alpha: AnyNDArray) -> Mode:
         marginal = np.flatnonzero((alpha > 0) & (alpha < self._upper))
         latent = self.gram @ (alpha * self.y)
-        mode = self._replace(alpha=alpha, latent=latent, marginal=marginal)
-        violation = mode.violation
-        if not violation <= _VIOLATION:
-            warnings.warn(
-                f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
-                "check that the Gram matrix is positive semidefinite, or use a smaller penalty or "
-                "variance",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return mode
+        return self._replace(alpha=alpha, latent=latent, marginal=marginal)
 
 
 def svm_mode(
@@ -129,15 +116,11 @@ def svm_mode(
     :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
     :param penalty: C, positive and finite; for quadratic slack twice that of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
+    :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
     """
-    return unsolved(kernel, data, penalty, slack).solved()
-
-
-def unsolved(kernel: Kernel, data: tuple[Any, Any], penalty: float, slack: str) -> Mode:
-    """:return: the problem before `svm_mode` solves it: all alpha are 0."""
     X, Y = check_data(_two_classes(), *data)
-    return _unsolved(gram_matrix(kernel, X), Y, penalty, slack)
+    return _solved(check_gram(gram_matrix(kernel, X), len(Y)), Y, penalty, slack)
 
 
 def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") -> Mode:
@@ -148,9 +131,9 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
     :param Y: [N, 1].
     :raise ValueError: also for an invalid `gram`.
     """
-    mode = _unsolved(gram, Y, penalty, slack)
-    root_of(mode.gram)  # raises
-    return mode.solved()
+    gram = check_gram(gram, len(Y))
+    root_of(gram)  # raises
+    return _solved(gram, Y, penalty, slack)
 
 
 @functools.cache
@@ -159,11 +142,11 @@ def _two_classes() -> Hinge:
     return Hinge()
 
 
-def _unsolved(gram: Any, Y: Any, penalty: float, slack: str) -> Mode:
+def _solved(gram: AnyNDArray, Y: Any, penalty: float, slack: str) -> Mode:
     check_choice(SLACKS, slack=slack)
-    C = check_penalty(penalty)
+    check_penalty(penalty)
     Y = np.asarray(Y).reshape(-1)
     check_binary_labels(Y)
     y = np.where(Y == 1, 1.0, -1.0)
-    zeros = np.zeros(len(Y))
-    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros, np.array([], int))
+    zeros = np.zeros(len(y))
+    return Mode(gram, y, float(penalty), slack, zeros, zeros, np.array([], int)).solved()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import deepcopy, multiple_assign, read_values
+from gpflow.utilities import deepcopy, multiple_assign
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -66,19 +65,21 @@ class Selection(NamedTuple):
 
     def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
         """:return: least and greatest value among the optima, of each parameter and "value"."""
-        rows = [{**o.parameters, "value": np.asarray(o.value)} for o in self.optima]
+        rows = [o.parameters | {"value": np.asarray(o.value)} for o in self.optima]
         columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
 
     def __str__(self) -> str:
-        """:return: a line for each parameter whose value depends on the start."""
+        """:return: a line for each parameter, with its least, greatest and best value."""
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
-        for name, (least, greatest) in self.spread().items():
+        for name, ends in self.spread().items():
             best = self.best.parameters.get(name, np.asarray(self.best.value))
-            low, high, own = (np.array2string(x, precision=3) for x in (least, greatest, best))
+            low, high, own = (np.array2string(value, precision=3) for value in ends + (best,))
             lines.append(f"{name}: {low} to {high}, best {own}")
         edges = sorted({name for optimum in self.optima for name in optimum.at_edge})
-        return "\n".join(lines + [f"at the edge of the search: {', '.join(edges)}"] * bool(edges))
+        if edges:
+            lines.append(f"at the edge of the search: {', '.join(edges)}")
+        return "\n".join(lines)
 
 
 def optimise(
@@ -96,7 +97,7 @@ def optimise(
     """
     Search by `scipy.optimize.minimize` for the best logarithms of the kernel's trainable parameters
     and of the penalty, from the current values and from every other start. The kernel ends with the
-    best values.
+    best values; a search that fails leaves it unchanged.
 
     :param penalty: C at the start of the search.
     :param learn_penalty: learn the penalty; None: only if the criterion depends on more than its
@@ -118,15 +119,13 @@ def optimise(
     if method == "L-BFGS-B" and not criterion.has_gradient:
         raise ValueError(f'{type(criterion).__name__} has no gradient: use method="Nelder-Mead"')
     learn = criterion.looks_at_penalty if learn_penalty is None else learn_penalty
-    search = _Search(criterion, kernel, data, check_penalty(penalty), learn)
-    with _restoring(kernel):
-        points = [search.at(start) for start in ({}, *starts)]
-        optima = [search.run(x, method, math.log(reach), max_evaluations) for x in points]
-        best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
-        chosen = search.assign(best.parameters)
-        criterion(kernel, data, chosen)  # so that warnings concern the best values
-        slack = getattr(criterion, "slack", "linear")
-        found = Selection(best, tuple(optima), chosen, deepcopy(kernel), slack)
+    search = _Search(criterion, deepcopy(kernel), data, check_penalty(penalty), learn)
+    points = [search.at({})] + [search.at(start) for start in starts]
+    optima = [search.run(x, method, math.log(reach), max_evaluations) for x in points]
+    best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
+    chosen = search.assign(best.parameters)
+    criterion(search.kernel, data, chosen)  # so that warnings concern the best values
+    _assign(kernel, best.parameters)
     if best.at_edge:
         warnings.warn(
             f"the best point is at the edge of the search in {', '.join(best.at_edge)}: the "
@@ -135,7 +134,7 @@ def optimise(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return found
+    return Selection(best, tuple(optima), chosen, search.kernel, criterion.slack)
 
 
 class _Search:
@@ -145,8 +144,8 @@ class _Search:
         self, criterion: Criterion, kernel: Kernel, data: Any, penalty: float, learn: bool
     ) -> None:
         """:param learn: whether to include the penalty."""
+        self.kernel = kernel
         self._criterion = criterion
-        self._kernel = kernel
         self._data = data
         self._penalty = penalty
         self._start = _values_of(kernel, penalty)
@@ -172,18 +171,23 @@ class _Search:
 
     def run(self, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
         """:return: the optimum of the search from x."""
-        with_slope = method == "L-BFGS-B"
+        by_slope = method == "L-BFGS-B"
         bounds = np.stack([x - reach, x + reach], axis=1)
-        options: dict[str, Any] = {"maxfun" if with_slope else "maxfev": most}
+        options: dict[str, Any] = {"maxfun" if by_slope else "maxfev": most}
         if method == "Nelder-Mead":
             simplex = np.concatenate([x[None], x + min(_STEP, reach) * np.eye(len(x))])
             options |= {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-6}
-        function = self._cost_and_slope if with_slope else self._cost
-        how: dict[str, Any] = {"jac": with_slope or None, "bounds": bounds, "options": options}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._value(x)  # raises errors about the start
-            found = minimize(function, x, method=method, **how)
+            found = minimize(
+                self._cost_and_slope if by_slope else self._cost,
+                x,
+                method=method,
+                jac=by_slope or None,
+                bounds=bounds,
+                options=options,
+            )
         near = self._split(np.abs(found.x[:, None] - bounds).min(axis=1) < _EDGE)
         edges = tuple(name for name, part in near.items() if part.any())
         value = self._criterion.cost(float(found.fun))
@@ -192,7 +196,7 @@ class _Search:
 
     def assign(self, values: Values) -> float:
         """Set the kernel's parameters. :return: the penalty."""
-        multiple_assign(self._kernel, {name: v for name, v in values.items() if name != PENALTY})
+        _assign(self.kernel, values)
         return float(values.get(PENALTY, self._penalty))
 
     def _split(self, x: AnyNDArray) -> dict[str, AnyNDArray]:
@@ -203,7 +207,7 @@ class _Search:
 
     def _value(self, x: AnyNDArray) -> float:
         """:return: the criterion; raises its errors about x."""
-        return self._criterion(self._kernel, self._data, self.assign(self._split(np.exp(x))))
+        return self._criterion(self.kernel, self._data, self.assign(self._split(np.exp(x))))
 
     def _cost(self, x: AnyNDArray) -> float:
         """:return: the value to minimize; infinity if the kernel overflows."""
@@ -215,7 +219,7 @@ class _Search:
     def _cost_and_slope(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
         """:return: the cost, and its derivatives in the logarithms."""
         penalty = self.assign(self._split(np.exp(x)))
-        found = self._criterion.gradient(self._kernel, self._data, penalty)
+        found = self._criterion.gradient(self.kernel, self._data, penalty)
         slopes = found.kernel | {PENALTY: np.asarray(found.penalty)}
         flat = _flat(slopes[name] for name in self._start)
         return self._criterion.cost(found.value), self._criterion.cost(1.0) * flat * np.exp(x)
@@ -227,19 +231,13 @@ def _values_of(kernel: Kernel, penalty: float) -> dict[str, AnyNDArray]:
     return values | {PENALTY: np.asarray(penalty)}
 
 
+def _assign(kernel: Kernel, values: Values) -> None:
+    """Set the kernel's parameters."""
+    multiple_assign(kernel, {name: value for name, value in values.items() if name != PENALTY})
+
+
 def _flat(parts: Iterable[AnyNDArray]) -> AnyNDArray:
     return np.concatenate([np.reshape(part, -1) for part in parts])
-
-
-@contextmanager
-def _restoring(kernel: Kernel) -> Iterator[None]:
-    """Restore the kernel after any failure."""
-    before = read_values(kernel)
-    try:
-        yield
-    except BaseException:
-        multiple_assign(kernel, before)
-        raise
 
 
 def random_starts(

@@ -9,16 +9,18 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from scipy.linalg import solve_triangular
 from scipy.special import roots_legendre
+from scipy.stats import sem
 
 from ...checks import check_choice, check_whole
 from ...likelihoods.penalized import check_penalty
@@ -27,7 +29,7 @@ from ...sampling import HMC
 from ...sampling.samples import Sampler, Samples
 from .criterion import Criterion, Gradient
 from .gram import pull_back, root_of
-from .mode import Mode, unsolved
+from .mode import Mode, svm_mode
 from .slack import SLACKS, likelihood_of, log_kappa, losses, slopes
 
 #: Minimum number of parts for averages; their scatter gives the Monte Carlo error.
@@ -42,61 +44,58 @@ _DISAGREE = 1.5
 @dataclasses.dataclass(frozen=True)
 class Posterior:
     """
-    Draws of f, and of theta = K^-1 f, at one kernel and penalty.
+    Draws of f, and of theta = K^-1 f, at one kernel and penalty, in parts of equal size.
 
     :ivar samples: draws of s = L^-1 f, by any sampler; see `samples.rhat()` and
         `.effective_draws()` for the quality of the chains.
-    :ivar problem: the problem with this posterior, as an unsolved machine.
+    :ivar mode: the support vector machine, whose f is the mode of this posterior.
     :ivar root: L, [N, N], of K = L L^T, including a jitter.
     """
 
     samples: Samples
-    problem: Mode
+    mode: Mode
     root: AnyNDArray
 
     @cached_property
     def f(self) -> AnyNDArray:
-        """:return: [chains, draws, N]."""
-        return np.asarray(self.samples.s[:, :, 0] @ self.root.T)
+        """:return: [parts, draws per part, N]."""
+        return in_parts(self.samples.s[:, :, 0]) @ self.root.T
 
     @cached_property
     def theta(self) -> AnyNDArray:
-        """:return: K^-1 f, [chains, draws, N], by a triangular solve."""
-        s = self.samples.s[:, :, 0]
+        """:return: K^-1 f, [parts, draws per part, N], by a triangular solve."""
+        s = in_parts(self.samples.s[:, :, 0])
         flat = solve_triangular(self.root.T, s.reshape(-1, s.shape[-1]).T, lower=False)
         return flat.T.reshape(s.shape)
 
     def mean_losses(self) -> AnyNDArray:
         """:return: 1/N sum_n l(y_n f_n), averaged over each part, [parts]."""
-        rows = losses(self.problem.slack, self.problem.y * self.f).numpy()
-        return np.asarray(self.parts(rows).mean(axis=(1, 2)))
+        return losses(self.mode.slack, self.mode.y * self.f).numpy().mean(axis=(1, 2))
 
     def by_gram(self) -> AnyNDArray:
         """
         :return: the derivative of the log evidence per row in the Gram matrix, -C / (2N) <y l'(y f)
             theta^T> (eq. 20), averaged over each part, [parts, N, N].
         """
-        y = self.problem.y
-        C = self.problem.penalty
-        slack = self.problem.slack
-        pulls = self.parts(-C * y * slopes(slack, y * self.f))
-        theta = self.parts(self.theta)
-        return np.asarray(np.swapaxes(pulls, 1, 2) @ theta / (2 * len(y) * theta.shape[1]))
-
-    def parts(self, values: AnyNDArray) -> AnyNDArray:
-        """
-        :param values: [chains, draws, ...].
-        :return: [parts, draws per part, ...], with equally many parts per chain; if the number of
-            draws is not divisible, a chain's first draws are dropped.
-        """
-        chains, draws = values.shape[:2]
-        each = min(draws, max(1, math.ceil(_PARTS / chains)))
-        kept = values[:, draws % each :]
-        return np.asarray(kept.reshape(chains * each, draws // each, *values.shape[2:]))
+        y = self.mode.y
+        pulls = -self.mode.penalty * y * slopes(self.mode.slack, y * self.f)
+        return np.swapaxes(pulls, 1, 2) @ self.theta / (2 * len(y) * pulls.shape[1])
 
     def rhat(self) -> float:
         """:return: the largest R-hat; 1 for chains too short for it."""
         return float(self.samples.rhat().max()) if self.samples.s.shape[1] >= 4 else 1.0
+
+
+def in_parts(values: AnyNDArray) -> AnyNDArray:
+    """
+    :param values: [chains, draws, ...].
+    :return: [parts, draws per part, ...], with equally many parts per chain; if the number of draws
+        is not divisible, a chain's first draws are dropped.
+    """
+    chains, draws = values.shape[:2]
+    each = min(draws, max(1, math.ceil(_PARTS / chains)))
+    kept = values[:, draws % each :]
+    return kept.reshape(chains * each, draws // each, *values.shape[2:])
 
 
 class Estimate(NamedTuple):
@@ -118,8 +117,8 @@ class SampledEvidence(Criterion):
         dE / dC = d log kappa / dC - <1/N sum_n l(y_n f_n)>                              (eq. 18)
         dE / d lambda = -C / (2N) <l'(Y f)^T Y dK/dlambda K^-1 f>                        (eq. 20)
 
-    but not its value, which requires `rungs`: the value is the integral of eq. 18 from C = 0, where
-    E = -log 2, by the Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
+    The value requires `rungs`: it is the integral of eq. 18 from C = 0, where E = -log 2, by the
+    Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
 
     The sampler has the same seed for every kernel and penalty, so that the gradient is nearly
     smooth in them. K includes a jitter, see `Posterior`.
@@ -168,24 +167,24 @@ class SampledEvidence(Criterion):
             rhats.append(draws.rhat())
         _warn_of_chains(max(rhats))
         losses_of_rungs = np.mean(parts, axis=1)
-        errors = error_of_mean(np.transpose(parts))
+        errors = sem(np.transpose(parts))
         value = float(log_kappa(self.slack, C) - steps @ losses_of_rungs)
         return Estimate(value, float(np.linalg.norm(steps * errors)))
 
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
         """
-        Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. This needs
-        only the Gram matrix of a kernel (including a `White` part).
+        Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. Only the Gram
+        matrix enters, so that the kernel may have a `White` part.
 
         :return: draws for this kernel and penalty.
         :raise ValueError: as the criterion; for a likelihood that the sampler does not support.
         """
-        problem = unsolved(kernel, data, penalty, self.slack)
-        root = root_of(problem.gram)
+        mode = svm_mode(kernel, data, penalty, slack=self.slack)
+        root = root_of(mode.gram)
+        model = LinearBSVM(len(root), likelihood_of(self.slack, mode.penalty), bias=False)
         dtype = gpflow.config.default_float()
-        model = LinearBSVM(len(root), likelihood_of(self.slack, problem.penalty), bias=False)
-        rows = root.astype(dtype), (problem.y[:, None] + 1).astype(dtype) / 2
-        return Posterior(self.sampler.run(model, rows, progress=False), problem, root)
+        rows = root.astype(dtype), (mode.y[:, None] > 0).astype(dtype)
+        return Posterior(self.sampler.run(model, rows, progress=False), mode, root)
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
@@ -197,26 +196,24 @@ class SampledEvidence(Criterion):
         value = self(kernel, data, penalty) if self.rungs else math.nan
         draws = self.posterior(kernel, data, penalty)
         by_gram = draws.by_gram()
-        C = tf.constant(draws.problem.penalty, tf.float64)
         rows = [pull_back(kernel, data[0], part) for part in by_gram]
         by_kernel = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        with tf.GradientTape() as tape:
-            tape.watch(C)
-            kappa = log_kappa(self.slack, C)
-        by_penalty = float(tape.gradient(kappa, C)) - draws.mean_losses()
+        C = tf.constant(draws.mode.penalty, tf.float64)
+        _, slope = tfp.math.value_and_gradient(partial(log_kappa, self.slack), C)
+        by_penalty = float(slope) - draws.mean_losses()
         _warn_of_chains(draws.rhat())
-        unseen = 0.0 if by_gram.any() else _no_slack()
+        unseen = 0.0  # what the scatter of the draws does not measure
+        if not by_gram.any():
+            unseen = math.inf
+            warnings.warn(
+                "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use "
+                "more draws, or a smaller penalty",
+                stacklevel=2,
+            )
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
-        errors = {name: error_of_mean(parts) + unseen for name, parts in by_kernel.items()}
-        error = Gradient(math.nan, errors, float(error_of_mean(by_penalty) + unseen))
+        errors = {name: np.asarray(sem(parts) + unseen) for name, parts in by_kernel.items()}
+        error = Gradient(math.nan, errors, float(sem(by_penalty) + unseen))
         return Gradient(value, means, float(by_penalty.mean()), error)
-
-
-def error_of_mean(parts: AnyNDArray) -> AnyNDArray:
-    """:return: standard error of the mean over parts, NaN for a single part."""
-    if len(parts) < 2:
-        return np.full(parts.shape[1:], np.nan)
-    return np.asarray(parts.std(axis=0, ddof=1) / math.sqrt(len(parts)))
 
 
 def _warn_of_chains(rhat: float) -> None:
@@ -227,13 +224,3 @@ def _warn_of_chains(rhat: float) -> None:
             "use a longer burn_in and more draws",
             stacklevel=3,
         )
-
-
-def _no_slack() -> float:
-    """:return: the standard errors where the draws' scatter does not measure them, infinite."""
-    warnings.warn(
-        "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use more "
-        "draws, or a smaller penalty",
-        stacklevel=3,
-    )
-    return math.inf

@@ -107,8 +107,11 @@ class FactorVGP(AsBSVM):
 
     def factored(self) -> FactoredGaussian:
         """:return: q, in the units of the prior."""
-        log_rest = self.q_rest.unconstrained_variable
-        return FactoredGaussian(*map(tf.convert_to_tensor, (self.q_mu, self.q_factors, log_rest)))
+        return FactoredGaussian(
+            a=tf.convert_to_tensor(self.q_mu),
+            B=tf.convert_to_tensor(self.q_factors),
+            log_u=tf.convert_to_tensor(self.q_rest.unconstrained_variable),
+        )
 
     def assign_factored(self, q: FactoredGaussian) -> None:
         """Store q."""

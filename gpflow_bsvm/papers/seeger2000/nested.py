@@ -165,7 +165,8 @@ class _Loops(Run[NestedState, Step]):
     def advance(self) -> Step:
         """Run some iterations of the outer loop."""
         variables = self._hyper.variables
-        (*_, curvature, elbos) = self.state
+        elbos = self.state.elbos
+        curvature = self.state.curvature
         self._best = elbos[-1] if elbos else -math.inf
         if variables:
             curvature = maximise(self._value_and_gradient, variables, _ITERATIONS, curvature)
@@ -180,8 +181,8 @@ class _Loops(Run[NestedState, Step]):
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
         """Compute value and gradient at the inner optimum; keep the best state."""
         q = self._inner(self._root(self._batch.X, self._jitter))
-        at_q = self._slope_of_prior(q, self._batch, self._jitter)
-        value, gradient = self._hyper.with_prior(*at_q)
+        value, gradient = self._slope_of_prior(q, self._batch, self._jitter)
+        value, gradient = self._hyper.with_prior(value, gradient)
         if float(value) > self._best:
             self._best = float(value)
             self.state = self.state._replace(values=self._hyper.state(), q=q)
@@ -197,16 +198,23 @@ class _Loops(Run[NestedState, Step]):
             value, gradient = self._slope_of_q(self._scaled_q(), R, root, self._batch)
             return float(value), list(gradient)
 
-        options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
-        how: Any = {"method": "L-BFGS-B", "tol": self._options.inner_tol, "options": options}
         loss = Loss(value_and_gradient, self._q)
         with warnings.catch_warnings():  # a failed line search ends the iterations
             warnings.simplefilter("ignore", RuntimeWarning)
-            loss.settle(minimize(loss, loss.start, jac=True, **how))
+            found = minimize(
+                loss,
+                loss.start,
+                jac=True,
+                method="L-BFGS-B",
+                tol=self._options.inner_tol,
+                options={"maxiter": self._options.inner_iterations, "maxcor": _PAIRS},
+            )
+        loss.settle(found)
         return unscaled(self._scaled_q(), R)
 
     def _scaled_q(self) -> FactoredGaussian:
-        return FactoredGaussian(*map(tf.convert_to_tensor, self._q))
+        a, B, log_u = (tf.convert_to_tensor(variable) for variable in self._q)
+        return FactoredGaussian(a, B, log_u)
 
     def restore(self) -> None:
         """See `Run`."""

@@ -72,17 +72,21 @@ class DualBSVM(AsBSVM):
         check_width(self, X, Y)
         self.data = (tf.convert_to_tensor(X), tf.convert_to_tensor(Y))
         zeros = tf.zeros([len(X), num_latent_gps], X.dtype)
-        self.sites = Sites(*(tf.Variable(zeros, trainable=False) for _ in range(2)))
+        self.sites = Sites(tf.Variable(zeros, trainable=False), tf.Variable(zeros, trainable=False))
         self.num_data = None
         self.update_sites()
 
     def elbo(self) -> tf.Tensor:
         """:return: F, [], without the priors of the hyperparameters."""
-        sites = Sites(*map(tf.convert_to_tensor, self.sites))
         jitter = jitter_of(self)
-        share = shares_shifts(self)
-        how = Floats(jitter, tf.ones([], jitter.dtype))
-        return site_bound(self.likelihood, self.prior, self._batch(), sites, how, share)
+        return site_bound(
+            self.likelihood,
+            self.prior,
+            self._batch(),
+            self._sites(),
+            Floats(jitter, tf.ones([], jitter.dtype)),
+            shares_shifts(self),
+        )
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
@@ -96,20 +100,20 @@ class DualBSVM(AsBSVM):
         check_whole(1, sweeps=sweeps)
         features = Projector(self.prior, self.prior_factor())(self.data[0][:100])
         check_margins(self.likelihood, features)
-        sites = Sites(*map(tf.convert_to_tensor, self.sites))
-        ascent = SiteAscent(self, self._source(), sites)
+        ascent = SiteAscent(self, self._source(), self._sites())
         try:
             ascent.climb(sweeps)
         finally:  # after an interrupt: the best so far
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
-        warn_of_digits(*at_rows(self, self._source(), compiled_solve(self.natural())))
+        f, before = at_rows(self, self._source(), compiled_solve(self.natural()))
+        warn_of_digits(f, before)
         return float(ascent.point.value)
 
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
         rows = project_batch(self.prior, self._batch(), jitter_of(self))
-        return gaussian(sum_sites(rows, Sites(*self.sites)), shares_shifts(self))[0]
+        return gaussian(sum_sites(rows, self._sites()), shares_shifts(self))[0]
 
     def to_bsvm(self) -> BSVM:
         """:return: a `BSVM` with the same options and q."""
@@ -122,6 +126,11 @@ class DualBSVM(AsBSVM):
         )
         model.assign_natural(self.natural())
         return model
+
+    def _sites(self) -> Sites:
+        """:return: the sites, as tensors."""
+        w, r = self.sites
+        return Sites(tf.convert_to_tensor(w), tf.convert_to_tensor(r))
 
     def _source(self) -> ArraySource:
         return ArraySource(*self._batch(), chunk_rows(self))

@@ -153,12 +153,13 @@ class _Sweeps(Run[ClassState, Step]):
     def _sweep(self, natural: Natural, rho: tf.Tensor) -> Natural:
         q = compiled_solve(natural)
         means = list(tf.linalg.matvec(q.R, q.c, transpose_a=True))
-        classes = [Natural(h[None], P[None]) for h, P in zip(*natural)]
+        classes = [Natural(h[None], P[None]) for h, P in zip(natural.h, natural.P)]
         for number, old in enumerate(classes):
             look = partial(self._sums_of, tf.stack(means), tf.constant(number))
             classes[number], mean = self._step(old, sum_over(self._data, look, self._held), rho)
             means[number] = mean[0]
-        return Natural(*(tf.concat(parts, 0) for parts in zip(*classes)))
+        h = tf.concat([one.h for one in classes], 0)
+        return Natural(h, tf.concat([one.P for one in classes], 0))
 
     def resume(self, state: ClassState) -> None:
         """See `Run`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import tensorflow as tf
 from gpflow.base import AnyNDArray
 from scipy.special import softmax
 from scipy.stats import entropy
@@ -18,8 +19,12 @@ def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
 
     :return: [N], in nats.
     """
-    decide = getattr(model.likelihood, "decisions", lambda *f: f)
-    mean = map_f(model, X, lambda X, *f: decide(*f)[0]).numpy()
+    decisions = getattr(model.likelihood, "decisions", None)
+
+    def mean_of(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+        return decisions(mean, variance)[0] if decisions else mean
+
+    mean = map_f(model, X, mean_of).numpy()
     if mean.shape[1] == 1:
         mean = np.hstack([np.zeros_like(mean), mean])
     return np.asarray(entropy(softmax(mean, axis=1), axis=1))
