@@ -63,8 +63,9 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     """
     Check entries after reading only the archive's directory.
 
-    :param size: file size. :raise ValueError: for compressed, equally named or overlapping
-    entries, or entries beyond the end.
+    :param size: file size.
+    :raise ValueError: for compressed, equally named or overlapping entries, or entries beyond the
+        end.
     """
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("it is compressed, as no file of this package is")

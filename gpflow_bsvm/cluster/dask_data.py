@@ -131,7 +131,8 @@ class DaskFrame(DaskReader):
 
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
-    :ivar features: names of the columns of X. :ivar classes, ordered: as of `ParquetFiles`.
+    :ivar features: names of the columns of X.
+    :ivar classes: and `ordered`: as for `ParquetFiles`.
     """
 
     def __init__(

@@ -72,12 +72,10 @@ def _as_they_come(
     group: list[Batch] = []
     with closed_at_end(data.stream(position, batch_size)) as batches:
         for batch in batches:
-            fits = not group or len(batch.Y) == len(group[0].Y)
-            if fits:
-                group.append(batch)
-            if not fits or len(group) == num_batches:
+            group.append(batch)
+            if len(group) == num_batches:
                 position += len(group)
                 rows = joined(group)
                 index = np.arange(len(rows.Y)).reshape(len(group), -1)
                 yield BatchGroup(data.project(rows), index, position)
-                group = [] if fits else [batch]
+                group = []

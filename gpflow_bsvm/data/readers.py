@@ -49,7 +49,7 @@ class Reader(Source):
 
     :ivar finite: whether passes end, so that rows can be counted; None: unknown.
     :ivar told_by_rows: whether checkpoints identify the data by reading all rows.
-    :ivar own_batches: whether pieces are the user's minibatches.
+    :ivar own_batches: whether pieces have the size of minibatches, except for the last.
     """
 
     indexed = False
@@ -118,11 +118,16 @@ class Reader(Source):
                 yield self._tensors(batch)
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `Source`; yields the reader's own batches if they are minibatches."""
+        """
+        See `Source`. Minibatches of a dataset have the size of the larger of its first two batches:
+        rows of a smaller last batch would count more than others.
+        """
+        size = min(batch_size, self.known_rows or batch_size)
         with closed_at_end(prefetched(self._without_end())) as rows:
-            known = self.known_rows
-            size = batch_size if known is None else min(batch_size, known)
-            batches = rows if self.own_batches else regrouped(rows, size)
+            first = [next(rows), next(rows)]
+            if self.own_batches:
+                size = max(len(batch.Y) for batch in first)
+            batches = regrouped(itertools.chain(first, rows), size)
             for batch in itertools.islice(batches, position, None):
                 yield self._tensors(batch)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -108,6 +109,7 @@ class DatasetBatches(Blocks):
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
         super().__init__(dataset.as_numpy_iterator)
+        self._dataset = dataset
         self._number = int(dataset.cardinality())
         if self._number == tf.data.INFINITE_CARDINALITY:
             self.finite = False
@@ -116,6 +118,13 @@ class DatasetBatches(Blocks):
     def marks(self) -> Mapping[str, str]:
         """See `Source`."""
         return {**super().marks, "batches": str(self._number)}
+
+    def _without_end(self) -> Iterator[Batch]:
+        """By TensorFlow, because to begin a dataset anew takes some 20 ms."""
+        endless = copy.copy(self)
+        endless._blocks = self._dataset.repeat().as_numpy_iterator
+        endless.known_rows = None
+        return endless._checked()
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""

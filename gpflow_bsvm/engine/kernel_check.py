@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.functions import MeanFunction
-from gpflow.kernels import Kernel, MultioutputKernel
+from gpflow.kernels import Coregion, Kernel, MultioutputKernel
 
 #: Number of rows to check.
 _ROWS = 10
@@ -25,6 +25,24 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     if wrong := no_covariance(*values_of(kernel, X)):
         name = type(kernel).__name__
         raise ValueError(f"the kernel {name} at some rows of X: {rounded(X) or wrong}")
+
+
+def check_codes(kernel: Kernel, X: Any) -> None:
+    """
+    :param X: [N, D].
+    :raise ValueError: for a code that a `Coregion` in the kernel does not have. (TensorFlow fails
+        with an internal error, or on a GPU takes it for another code.)
+    """
+    for part in (kernel, *kernel.submodules):
+        if isinstance(part, Coregion):
+            codes = part.slice(X, None)[0]
+            wrong = np.flatnonzero((codes < 0) | (codes >= part.output_dim))
+            if len(wrong):
+                raise ValueError(
+                    f"row {wrong[0]} of X has code {np.ravel(codes)[wrong[0]]:g}, but the kernel "
+                    f"Coregion has codes 0 to {part.output_dim - 1}: construct it with a larger "
+                    "output_dim"
+                )
 
 
 def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:

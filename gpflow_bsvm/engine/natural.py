@@ -17,6 +17,22 @@ class Natural(NamedTuple):
     P: tf.Tensor  #: [L, M, M]
 
 
+#: A point is stored as a Gaussian of this precision, in whitened features.
+POINT_PRECISION = 1e12
+
+
+@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
+def without_point(natural: Natural) -> Natural:
+    """
+    :return: q; instead of a point (of `ECM`) the prior's covariance at its mean, since small steps
+        would keep its precision for thousands of steps.
+    """
+    precisions = tf.linalg.diag_part(natural.P)
+    if tf.reduce_min(precisions) < 0.5 * POINT_PRECISION:
+        return natural
+    return Natural(natural.h / precisions, tf.linalg.diag(tf.ones_like(precisions)))
+
+
 class Gaussian(NamedTuple):
     """q(s_l) = N(R_l^T c_l, R_l^T R_l), with its divergence from the prior N(0, I)."""
 

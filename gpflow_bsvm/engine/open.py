@@ -18,7 +18,7 @@ from ..data.sources import Source
 from ..likelihoods.hooks import check_labels
 from ..notices import warn
 from .contracts import Model, check_model, check_width, chunk_rows
-from .kernel_check import check_kernel, check_mean
+from .kernel_check import check_codes, check_kernel, check_mean
 from .shared_graph import first_in_fit
 from .structure import look_into
 
@@ -103,6 +103,7 @@ class _Labelled:
         check_size(X, origin)
         check_width(self.model, X, Y)
         _check_active_dims(self.model, X.shape[-1])
+        check_codes(self.model.prior.kernel, X)
         if origin.first_row == 0 and origin.numbers is None:
             self._check_prior(X)
         return X, Y
@@ -128,6 +129,7 @@ class _Inputs(_Labelled):
         """:return: X [n, D], and labels without columns."""
         X = check_inputs(X, Origin() if origin is None else origin)
         check_width(self.model, X)
+        check_codes(self.model.prior.kernel, X)
         return X, np.zeros((len(X), 0), X.dtype)
 
     def labels(self, Y: AnyNDArray) -> None:

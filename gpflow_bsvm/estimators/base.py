@@ -14,7 +14,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints.directory import Directory
 from ..data.checks import check_weights
@@ -199,7 +199,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         """:return: rows and labels after scikit-learn's checks."""
-        X, y = validate_data(self, X, y, reset=reset, **self._how)
+        X, y = inputs.validated(self, X, y, reset=reset, **self._how)
         return X, y
 
     @property
@@ -218,7 +218,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source is not None:
             return open_later(source, self, labelled=False)
         inputs.check_dates(X)
-        X = validate_data(self, inputs.with_nan(X), reset=False, **self._how)
+        X = inputs.validated(self, inputs.with_nan(X), reset=False, **self._how)
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:

@@ -11,6 +11,7 @@ import scipy.sparse
 from gpflow.base import AnyNDArray
 from scipy.stats import mode
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import validate_data
 
 from ..data.sparse import SparseRows
 from ..notices import warn
@@ -51,6 +52,17 @@ def with_nan(X: Any) -> Any:
         return type(X)(with_nan(np.asarray(X, object)), X.index, X.columns)
     objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
     return np.where(missing(X), np.nan, X) if objects else X
+
+
+def validated(*args: Any, **how: Any) -> Any:
+    """:return: `validate_data`; its error about NaN advises `impute`, not other estimators."""
+    try:
+        return validate_data(*args, **how)
+    except ValueError as error:
+        first = str(error).partition("\n")[0]
+        if first != "Input X contains NaN.":
+            raise
+        raise ValueError(f"{first} Set impute=True, or drop or impute such rows first.") from None
 
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:
@@ -108,6 +120,7 @@ def make_scaler(X: Any, weight: AnyNDArray, unscaled: Sequence[int]) -> Standard
     with np.errstate(all="ignore"):  # an overflow is an error below, not a warning
         scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
     refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
+    refuse_underflow(X, scaler.var_)
     return without(scaler, unscaled)
 
 
@@ -143,6 +156,17 @@ def shift_and_scale(
         shift = scaler.mean_ if scaler.with_mean else shift  # sparse columns are scaled only
         factor = scaler.scale_
     return shift, factor
+
+
+def refuse_underflow(X: Any, variance: AnyNDArray) -> None:
+    """:raise ValueError: for a column that varies by so little that its variance is 0."""
+    if not scipy.sparse.issparse(X):
+        tiny = np.abs(X).max(axis=0) < np.sqrt(np.finfo(X.dtype).tiny)
+        lost = np.flatnonzero(tiny & (variance == 0) & (np.ptp(X, axis=0) > 0))
+        if len(lost):
+            raise ValueError(
+                f"column {lost[0]} of X is so small that its variance underflows: check the units"
+            )
 
 
 def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:

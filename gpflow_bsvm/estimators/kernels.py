@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.kernels import ChangePoints, Kernel
+from gpflow.kernels import ChangePoints, Kernel, MultioutputKernel
 
 from ..engine.kernel_check import check_kernel, values_of
 
@@ -23,7 +23,12 @@ _ROWS = 20
 
 
 def check_kernel_name(kernel: Any) -> None:
-    """:raise ValueError: for an unknown string."""
+    """:raise ValueError: for an unknown string, or a kernel of several outputs."""
+    if isinstance(kernel, MultioutputKernel):
+        raise ValueError(
+            "kernel must have one output, which all latent functions share, got "
+            f"{type(kernel).__name__}: give one of its kernels, or use gpflow_bsvm.models.BSVM"
+        )
     if isinstance(kernel, str) and kernel != "linear":
         raise ValueError(
             f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'

@@ -70,7 +70,7 @@ def check_have_order(y: AnyNDArray) -> None:
     except TypeError:
         kinds = sorted({type(label).__name__ for label in y.tolist()})
         raise ValueError(
-            f"y mixes labels of the types {', '.join(kinds)}, which have no common order: convert "
+            f"y holds labels of type {' and '.join(kinds)}, which have no common order: convert "
             "them, such as to strings"
         ) from None
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import OneClassSVM
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..prediction.marginals import predict_marginals, predict_probits
 from . import inputs
@@ -125,7 +125,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         self.penalty_ = spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        X = validate_data(self, X, reset=reset, **self._how)
+        X = inputs.validated(self, X, reset=reset, **self._how)
         return X, np.ones(X.shape[0])
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:

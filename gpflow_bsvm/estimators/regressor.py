@@ -14,7 +14,6 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from ..checkpoints.directory import Directory
 from ..prediction.calibration import leave_one_out
@@ -188,7 +187,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         y = check_are_numbers(y)
-        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._how)
+        X, y = inputs.validated(self, X, y, reset=reset, y_numeric=True, **self._how)
         return X, np.asarray(y, gpflow.config.default_float())
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:

@@ -18,7 +18,7 @@ from ..engine.open import open_all
 from ..engine.projected_data import ProjectedData
 from ..engine.statistics import compiled_localise
 from .initial import SUBSAMPLE, greedy_variance
-from .update import SparseModel, exchange
+from .update import SparseModel, check_exchangeable, exchange
 
 
 def reselect(
@@ -47,6 +47,7 @@ def reselect(
     :return: Z [M, D].
     :raise ValueError: for bad data, and as `exchange`.
     """
+    check_exchangeable(model)
     number = model.q_shape[1] if max_inducing is None else max_inducing
     check_whole(1, max_inducing=number)
     source = open_all(model, data, sample_weight)

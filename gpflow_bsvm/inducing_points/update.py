@@ -22,6 +22,13 @@ class SparseModel(Model, Protocol):
     whiten: bool
 
 
+def check_exchangeable(model: SparseModel) -> None:
+    """:raise ValueError: for inducing variables other than plain points shared by all f."""
+    kind = type(model.inducing_variable)
+    if kind is not gpflow.inducing_variables.InducingPoints:
+        raise ValueError(f"only plain InducingPoints can be exchanged, not {kind.__name__}")
+
+
 def exchange(model: SparseModel, Z: Any) -> None:
     """
     Replace the inducing points of a `BSVM`; their number may change. The new q(u) is the model's
@@ -34,9 +41,7 @@ def exchange(model: SparseModel, Z: Any) -> None:
     :raise ValueError: unless Z is finite, of the right width and without duplicates; for other
         inducing variables.
     """
-    if type(model.inducing_variable) is not gpflow.inducing_variables.InducingPoints:
-        kind = type(model.inducing_variable).__name__
-        raise ValueError(f"only plain InducingPoints can be exchanged, not {kind}")
+    check_exchangeable(model)
     Z = check_inputs(Z)
     check_width(model, Z)
     for first, again in duplicate_rows(Z):

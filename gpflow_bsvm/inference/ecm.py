@@ -15,7 +15,7 @@ from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.e_step import Ascent
-from ..engine.natural import Natural, compiled_solve
+from ..engine.natural import POINT_PRECISION, Natural, compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
@@ -23,9 +23,6 @@ from ..engine.statistics import Statistics, sum_sites
 from ..likelihoods.hooks import Sites
 from .algorithm import Algorithm
 from .run import Run, Step
-
-#: A point is stored as a Gaussian of this precision, in whitened features.
-POINT_PRECISION = 1e12
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..checks import check_elbo, check_whole
 from ..data.minibatches import BatchGroup, batch_groups
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
-from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve
+from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve, without_point
 from ..engine.open import warn_of_fewer_rows
 from .algorithm import Algorithm
 from .run import Run, Step
@@ -83,7 +83,7 @@ class MinibatchRun(Run[MinibatchState, Step]):
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         warn_of_fewer_rows(self._num_data, data)
         self._share = shares_shifts(model)
-        self.state = MinibatchState(model.natural(), memory)
+        self.state = MinibatchState(without_point(model.natural()), memory)
         most = int(min(options.record_every, options.max_steps, self.most_batches))
         self._groups_from = partial(batch_groups, data, options.batch_size, most, options.seed)
         self._groups = self._groups_from(0)

@@ -104,6 +104,9 @@ def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
     :param adaptive: whether `Adaptive` is allowed.
     :raise ValueError: unless it is a schedule, or a number in (0, 1].
     """
+    if isinstance(learning_rate, type):
+        name = learning_rate.__name__
+        raise ValueError(f"learning_rate must be a schedule, got the class {name}: use {name}()")
     if hasattr(learning_rate, "memory") and not adaptive:
         raise ValueError(
             f"{type(learning_rate).__name__} is a learning rate for SVI only; "
@@ -138,7 +141,7 @@ def rates(schedule: LearningRate, step: int, number: int) -> list[float]:
     """
     if not callable(schedule):
         return [float(schedule)] * number
-    values = [schedule(step + t) for t in range(number)]
+    values = [float(schedule(step + t)) for t in range(number)]
     for t, rate in enumerate(values):
         if not 0 < rate <= 1:
             raise ValueError(f"the schedule gave {rate} at step {step + t}; expected (0, 1]")

@@ -39,7 +39,8 @@ class SVI(MinibatchAlgorithm):
     on, B at least M) and at most a million data, products are in single precision: the noise of the
     minibatch is far larger.
 
-    :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own batches).
+    :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own size,
+        and a smaller last batch is filled up with rows of the next epoch).
     :ivar max_steps: number of steps.
     :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number from
         0, a number, or "adaptive", for `Adaptive()`.

@@ -104,8 +104,8 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
 
 def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
     """
-    :param F: latent functions of the same rows, if known. :return: class numbers [N] (accepted by
-    GPflow's `MultiClass`) as a column; else Y.
+    :param F: latent functions of the same rows, if known.
+    :return: class numbers [N] (accepted by GPflow's `MultiClass`) as a column; else Y.
     """
     if np.ndim(Y) != 1 or np.ndim(F) == 1 or not hasattr(likelihood, "num_classes"):
         return Y

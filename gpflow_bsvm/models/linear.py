@@ -140,16 +140,16 @@ class LinearBSVM(BSVM):
     r"""
     Linear Bayesian SVM (Wenzel et al. 2017, section 4.5; Polson & Scott 2011), in the primal:
 
-            f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
+        f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-        where the bias is an additional weight. Only q is approximate: the ELBO uses all data, at a
-        cost of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode
-        is the SVM with C = penalty s^2.
+    where the bias is an additional weight. Only q is approximate: the ELBO uses all data, at a
+    cost of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode
+    is the SVM with C = penalty s^2.
 
-        It is a `BSVM` with the weights as inducing variables, for use wherever a `BSVM` is:
-        `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is the
-        regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy sparse
-        matrix; it is read chunk by chunk.
+    It is a `BSVM` with the weights as inducing variables, for use wherever a `BSVM` is:
+    `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is the
+    regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy sparse
+    matrix; it is read chunk by chunk.
     """
 
     def __init__(

@@ -103,7 +103,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
         """:return: a function from X [N, D] to marginals of f(x) under q; it caches its factors."""
-        parts = (self.q_mu, self.q_sqrt, self.prior)
+        parts = (self.q_mu, self.q_sqrt, self.prior, self.whiten)
         return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
 
     def _predictor(self, Lz: tf.Tensor) -> Callable[[tf.Tensor], Marginals]:
@@ -145,6 +145,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             check_model(self)
             data = check_data(self.likelihood, *data, minibatch=True)
             check_width(self, *data)
+            if hasattr(learning_rate, "numpy"):
+                check_rate(learning_rate=float(learning_rate))
         X, Y = (tf.convert_to_tensor(array) for array in data)
         if not tf.is_tensor(learning_rate) and not isinstance(learning_rate, tf.Variable):
             # tf.cast would go through float32

@@ -160,8 +160,8 @@ def augmented_elbo(
     which is not a bound). For two classes it is a lower bound of the evidence for every alpha.
 
     :param model: a model whose likelihood has local variables.
-    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's. :param
-    alpha: [N, K], positive, as in `local_variables`; None: the optimum.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
+    :param alpha: [N, K], positive, as in `local_variables`; None: the optimum.
     :param sample_weight: [N], as in a fit.
     :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
         without local variables.

@@ -123,3 +123,17 @@ def test_so_once_in_each_fit_of_a_model(data, monkeypatch):
     for number in (1, 2):
         CAVI().run(classifier.model_, classifier.as_model_sees((data[0], data[1]), labelled=True))
         assert len(seen) == number
+
+
+def test_a_code_that_coregion_does_not_have(data):
+    """TensorFlow fails with 71 lines, or on a GPU takes another code."""
+    kernel = k.SquaredExponential(active_dims=[0]) * k.Coregion(4, 1, active_dims=[1])
+    X = np.column_stack([data[0][:, 0], np.arange(len(data[0])) % 4.0])
+    model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), X[:8].copy())
+    wrong = np.where(np.arange(len(X))[:, None] == [-1, 7], 4.0, X)
+    for ask in (
+        lambda: gb.prediction.predict_marginals(model, wrong),
+        lambda: gb.fit(model, (wrong, data[1])),
+    ):
+        with pytest.raises(ValueError, match=r"row 7 of X has code 4, .* has codes 0 to 3"):
+            ask()

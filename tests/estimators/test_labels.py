@@ -274,5 +274,5 @@ def test_large_whole_numbers_are_not_merged():
 def test_labels_of_mixed_types_are_told():
     X = np.random.default_rng(0).normal(size=(10, 2))
     y = np.array(["a", 1] * 5, dtype=object)
-    with pytest.raises(ValueError, match="y mixes labels of the types int, str"):
+    with pytest.raises(ValueError, match="y holds labels of type int and str"):
         BSVMClassifier().fit(X, y)

@@ -41,7 +41,8 @@ def test_names_of_scikit_learns_kernels_are_refused_with_what_works(moons, kerne
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (np.where(X > 1.5, np.nan, X), y), "NaN"),
+        (lambda X, y: (np.where(X > 1.5, np.nan, X), y), "X contains NaN. Set impute=True"),
+        (lambda X, y: (X * [1, 1e-200], y), "column 1 of X is so small that its variance underf"),
         (lambda X, y: (np.where(X > 1.5, np.inf, X), y), "infinity"),
         (lambda X, y: (X, np.zeros_like(y)), "one class"),
         (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type"),
@@ -62,6 +63,10 @@ def test_bad_training_data(moons, change, message):
     [
         ({"penalty": -1.0}, "penalty must be a positive number or 'auto', got -1.0"),
         ({"bound": "tight"}, "bound must be one of"),
+        (
+            {"kernel": gpflow.kernels.SharedIndependent(gpflow.kernels.Matern32(), 2)},
+            "kernel must have one output, .* got SharedIndependent",
+        ),
         ({"num_inducing": 0}, "num_inducing must be a whole number from 1 on or 'auto', got 0"),
         ({"class_weight": "balance"}, "class_weight must be dict or 'balanced' or None, got 'bal"),
         ({"chunk_rows": 0}, "chunk_rows must be a whole number from 1 on or None, got 0"),

@@ -279,6 +279,8 @@ def test_exchange_refuses():
     other = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), variable, num_latent_gps=2)
     with pytest.raises(ValueError, match="only plain InducingPoints can be exchanged"):
         gb.inducing_points.exchange(other, X[:3])
+    with pytest.raises(ValueError, match="only plain InducingPoints can be exchanged"):
+        gb.inducing_points.reselect(other, make_data())
 
 
 @pytest.mark.drill

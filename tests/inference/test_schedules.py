@@ -1,9 +1,11 @@
 """Learning rates."""
 
+import gpflow
 import numpy as np
 import pytest
 
-from gpflow_bsvm.inference import RobbinsMonro
+from gpflow_bsvm.inference import SVI, Adaptive, RobbinsMonro
+from gpflow_bsvm.inference.schedules import rates
 
 
 @pytest.mark.parametrize("delay, forgetting", [(1.0, 0.6), (1.0, 1.0), (10.0, 0.51)])
@@ -35,3 +37,11 @@ def test_bad_delay(delay):
 def test_bad_forgetting(forgetting):
     with pytest.raises(ValueError, match=r"forgetting must be in \(0.5, 1\]"):
         RobbinsMonro(forgetting=forgetting)
+
+
+def test_a_schedule_may_be_one_of_keras_but_no_class():
+    decay = gpflow.keras.tf_keras.optimizers.schedules.ExponentialDecay(0.5, 2, 0.25)
+    np.testing.assert_allclose(rates(decay, 2, 3), [0.125, 0.0625, 0.03125])
+    for kind in (Adaptive, RobbinsMonro):
+        with pytest.raises(ValueError, match=rf"use {kind.__name__}\(\)"):
+            SVI(learning_rate=kind)

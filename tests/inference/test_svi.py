@@ -8,7 +8,7 @@ from helpers import assert_same_state, make_data, make_model, source_of, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.minibatches import batch_groups
-from gpflow_bsvm.inference import CAVI, ML2, SVI, Adaptive, RobbinsMonro
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, Adaptive, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
 
@@ -117,6 +117,18 @@ def test_with_or_without_features_in_memory(small_chunks):
     assert_same_state(states[0][:2], states[2][:2], 1e-10)
 
 
+@pytest.mark.parametrize("whiten", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_after_a_point_steps_begin_with_the_priors_covariance(data, whiten):
+    """A point's precision of 1e12 was still felt after thousands of steps."""
+    point, fresh = (make_model(data, whiten=whiten) for _ in range(2))
+    ECM(max_steps=5).run(point, data)
+    mean = point.natural().h / 1e12
+    fresh.assign_natural(type(point.natural())(mean, tf.eye(8, dtype=mean.dtype)[None]))
+    for model in (point, fresh):
+        SVI(batch_size=20, max_steps=3).run(model, data)
+    assert_same_state(state(point), state(fresh), 1e-8)
+
+
 def test_the_seed_decides(data):
     states = []
     for seed in (0, 0, 1):
@@ -127,13 +139,14 @@ def test_the_seed_decides(data):
     assert np.abs(states[0][0] - states[2][0]).max() > 1e-6
 
 
-@pytest.mark.slow
-def test_uneven_batches_are_scaled_by_their_own_size(data):
+@pytest.mark.parametrize("sizes", [[25, 25, 10], [10, 25, 25]])
+def test_rows_of_a_smaller_batch_count_as_others(data, sizes):
+    """It was scaled to all rows by its own size. A shuffled dataset may begin with it."""
     one, two = make_model(data, num_data=60), make_model(data, num_data=60)
-    batches = batches_of(data, [25, 25, 10])
+    batches = batches_of(data, sizes)
     SVI(max_steps=8, learning_rate=0.3, record_every=5).run(one, dataset_of(*batches))
-    for step in range(8):
-        two.natgrad_step(batches[step % 3], 0.3)
+    for rows in np.resize(np.arange(60), (8, 25)):
+        two.natgrad_step(tuple(part[rows] for part in data), 0.3)
     assert_same_state(state(one), state(two), 1e-10)
 
 

@@ -106,3 +106,12 @@ def test_rows_of_another_width_are_refused():
         with pytest.raises(ValueError, match="X has 1 columns, the inducing points have 2"):
             predict(X[:, :1])
     np.testing.assert_array_equal(model.predict_y(X.tolist()), model.predict_y(X))
+
+
+def test_predictions_follow_whiten():
+    model = MODELS["hinge"]()
+    randomise(model)
+    for whiten in (True, False):
+        model.whiten = whiten
+        for mine, theirs in zip(gb.prediction.predict_marginals(model, X), model.predict_f(X)):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-10)

@@ -278,3 +278,9 @@ def test_no_step_leaves_the_cone(data):
         model.natgrad_step((data[0][start : start + 5], data[1][start : start + 5]), 1.0)
         assert np.isfinite(model.elbo(data))
         assert (np.diagonal(model.q_sqrt.numpy()[0]) > 0).all()
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.5, tf.constant(1.5), tf.Variable(-0.5)])
+def test_a_rate_outside_of_its_range(data, rate):
+    with pytest.raises(ValueError, match=r"learning_rate must be in \(0, 1\]"):
+        make_model(data).natgrad_step(data, rate)

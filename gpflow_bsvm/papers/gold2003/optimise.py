@@ -195,7 +195,11 @@ class _Search:
         return Optimum(value, parameters, int(found.nfev), bool(found.success), edges)
 
     def assign(self, values: Values) -> float:
-        """Set the kernel's parameters. :return: the penalty."""
+        """
+        Set the kernel's parameters.
+
+        :return: the penalty.
+        """
         _assign(self.kernel, values)
         return float(values.get(PENALTY, self._penalty))
 

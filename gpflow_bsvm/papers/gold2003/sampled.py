@@ -142,7 +142,11 @@ class SampledEvidence(Criterion):
             raise ValueError(f"sampler must be HMC or Gibbs, got {self.sampler!r}")
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`. :raise ValueError: also without `rungs`."""
+        """
+        As in `Criterion`.
+
+        :raise ValueError: also without `rungs`.
+        """
         return self.estimate(kernel, data, penalty).value
 
     def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
