@@ -17,7 +17,7 @@ from sklearn.base import RegressorMixin
 
 from ..checkpoints.directory import Directory
 from ..prediction.calibration import leave_one_out
-from ..prediction.marginals import predict_marginals
+from ..prediction.marginals import compiled_cdf, predict_marginals
 from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS, is_nearly_constant
@@ -113,7 +113,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         :raise ValueError: for levels that do not increase within (0, 1).
         """
         _, *f = self._f(X)
-        quantiles = self._likelihood.predict_quantiles(*f, levels).numpy()[:, 0]
+        cdf = compiled_cdf.bind(self._likelihood)
+        quantiles = self._likelihood.find_quantiles(cdf, *f, levels).numpy()
         return np.asarray(quantiles * self.y_scale_ + self.y_center_)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,16 +133,23 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         :return: the quantiles of y at these levels.
         :raise ValueError: for other levels.
         """
+        Fmu, Fvar = (tf.convert_to_tensor(part)[..., None] for part in (Fmu, Fvar))
+        return self.find_quantiles(self.predict_cdf, Fmu, Fvar, levels)
+
+    @check_shapes("Fmu: [batch..., 1]", "Fvar: [batch..., 1]", "return: [batch..., T]")
+    def find_quantiles(
+        self, cdf: Callable[..., tf.Tensor], Fmu: TensorType, Fvar: TensorType, levels: Any
+    ) -> tf.Tensor:
+        """As `predict_quantiles`, by a function that computes `predict_cdf`."""
         t = np.asarray(levels, np.float64)
         check_levels(t)
-        Fmu, Fvar = (tf.convert_to_tensor(part)[..., None] for part in (Fmu, Fvar))
         deviation = tf.sqrt(tf.maximum(Fvar, 0) + self.noise_variance)
         low = Fmu - deviation * np.sqrt((1 - t) / t)  # Cantelli's inequality
         high = Fmu + deviation * np.sqrt(t / (1 - t))
         Fmu = Fmu + tf.zeros_like(low)
         Fvar = Fvar + tf.zeros_like(low)
         return tfp.math.find_root_chandrupatla(
-            lambda y: self.predict_cdf(Fmu, Fvar, y) - t, low, high, max_iterations=100
+            lambda y: cdf(Fmu, Fvar, y) - t, low, high, max_iterations=100
         ).estimated_root
 
     def _log_pieces(self, e: tf.Tensor, Fvar: TensorType) -> tuple[tf.Tensor, ...]:

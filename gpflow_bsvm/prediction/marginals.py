@@ -80,6 +80,8 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
 compiled_probits = Compiled(lambda likelihood, X, *f: likelihood.probit_argument(*f))
 #: Maps X, mean and variance of f, and Y to log p(y | x), [N], with the current link.
 compiled_log_density = Compiled(lambda likelihood, *rows: likelihood.predict_log_density(*rows))
+#: Maps mean and variance of f, and Y, to P(y <= Y), for likelihoods of numbers.
+compiled_cdf = Compiled(lambda likelihood, *f: likelihood.predict_cdf(*f))
 
 
 def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | None = None) -> Any:
