@@ -26,7 +26,7 @@ from gpflow.config import default_float
 from .checks import check_whole
 from .likelihoods.penalized import check_penalty
 
-__all__ = ["ard_kernel", "default_kernel", "log_normal", "set_default_priors"]
+__all__ = ["ard_kernel", "default_kernel", "set_default_priors"]
 
 #: Median of a variance. (The median of a lengthscale is sqrt(D), of an offset's variance 1.)
 VARIANCE = 4.0

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.datasets import load_iris, make_moons
 
 from gpflow_bsvm import metrics
-from gpflow_bsvm.compare import BASELINES, Comparison, Settings, regression
-from gpflow_bsvm.compare.protocol import FoldScore
+from gpflow_bsvm.compare import regression
+from gpflow_bsvm.compare.protocol import Comparison, FoldScore, Settings
+from gpflow_bsvm.compare.registry import BASELINES
 from gpflow_bsvm.datasets import Dataset
 
 #: Models for a fixed kernel, and which of them are for two classes only, and for more only.

@@ -12,7 +12,7 @@ import tensorflow as tf
 from helpers import BaseRate, Crash, Data, Interrupt, make_data, readers
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.compare import BASELINES
+from gpflow_bsvm.compare.registry import BASELINES
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -14,7 +14,6 @@ from gpflow_bsvm.tables.reading import Options, Reading
 
 #: Where keyword arguments may be anything, and why.
 ANYTHING = {
-    "likelihoods.Classification": "a base, beside another one that a subclass chooses",
     "model_selection.plug_in": "arguments of scikit-learn's SVC",
     "plotting.reliability_diagram": "arguments of a line of Matplotlib",
     "saving.check_can_save": "any values, by the names that an error is to have",

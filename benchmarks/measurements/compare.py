@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpflow_bsvm.compare import Comparison, Settings, default_baselines
+from gpflow_bsvm.compare.protocol import Comparison, Settings
+from gpflow_bsvm.compare.registry import default_baselines
 from gpflow_bsvm.datasets import load
 
 SETS = (

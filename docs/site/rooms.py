@@ -16,7 +16,7 @@ import gpflow_bsvm
 
 #: Public rooms that the package does not import by itself.
 MORE = (
-    *("compare", "estimators"),
+    "estimators",
     *("papers.gold2003", "papers.seeger2000", "papers.wenzel2017", "papers.wistuba2018"),
 )
 
@@ -31,7 +31,6 @@ TASKS = (
     ("saving", "Save, load, export", ("saving",)),
     ("networks", "Put a network into the kernel", ("deep",)),
     ("selection", "Choose a kernel, and go to SVC and back", ("model_selection",)),
-    ("comparing", "Compare methods on data", ("compare",)),
     ("active", "Ask for labels", ("active",)),
     ("attacks", "Attack a classifier", ("adversarial",)),
     ("papers", "Reproduce a paper", tuple(room for room in MORE if room.startswith("papers"))),

@@ -17,7 +17,7 @@ from .files import TASKS, add_arguments, check_output, find_and_show, in_shell, 
 from .terminal import fail, import_quietly, integer, show
 
 if TYPE_CHECKING:  # needs TensorFlow
-    from ..compare import Comparison
+    from ..compare.protocol import Comparison
 
 #: SVC, which uses all rows, wins on one of them: even-digits.
 DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
@@ -167,7 +167,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
     """Find all errors in the input before any training."""
-    from ..compare import Comparison, Settings
+    from ..compare.protocol import Comparison, Settings
     from ..optional import require
 
     if not args.no_plots:

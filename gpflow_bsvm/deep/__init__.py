@@ -3,6 +3,6 @@
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .hybrid import head, hybrid
 from .keep_best import KeepBest
-from .kernel import DeepKernel, FeaturePoints
+from .kernel import DeepKernel
 
-__all__ = ["DeepKernel", "FeaturePoints", "KeepBest", "head", "hybrid"]
+__all__ = ["DeepKernel", "KeepBest", "head", "hybrid"]

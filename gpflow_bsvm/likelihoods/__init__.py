@@ -1,12 +1,12 @@
 """Likelihoods: support vector machines' losses as densities of labels given f."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
-from .base import Classification, sites, sites_by_autodiff
+from .base import sites, sites_by_autodiff
 from .binary import BinaryLikelihood, Probit
 from .categorical import CategoricalLikelihood, OneVsRest
 from .crammer_singer import CrammerSinger
 from .hinge import Hinge, HingeSum, Terms
-from .hooks import Hooks, Sites, has_hook
+from .hooks import Hooks, Sites
 from .labels import signs
 from .level_hinge import LevelHinge, OneVsRestLevelHinge
 from .levels import Levels, location_spread
@@ -19,7 +19,6 @@ from .regression import EpsilonInsensitive
 __all__ = [
     "BinaryLikelihood",
     "CategoricalLikelihood",
-    "Classification",
     "CrammerSinger",
     "EpsilonInsensitive",
     "Hinge",
@@ -36,7 +35,6 @@ __all__ = [
     "Quantile",
     "Sites",
     "Terms",
-    "has_hook",
     "location_spread",
     "signs",
     "sites",

@@ -18,7 +18,8 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.shared_graph import Compiled
-from ..likelihoods import Classification, OneClass
+from ..likelihoods import OneClass
+from ..likelihoods.base import Classification
 from ..likelihoods.penalized import check_penalty
 
 

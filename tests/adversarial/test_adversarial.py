@@ -9,7 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.adversarial import art_classifier
-from gpflow_bsvm.deep import DeepKernel, FeaturePoints
+from gpflow_bsvm.deep import DeepKernel
+from gpflow_bsvm.deep.kernel import FeaturePoints
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
 evasion = pytest.importorskip("art.attacks.evasion", reason="needs the extra `adversarial`")

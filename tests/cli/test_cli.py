@@ -17,7 +17,9 @@ from sklearn.datasets import make_moons
 import gpflow_bsvm
 from gpflow_bsvm import cli
 from gpflow_bsvm.cli import terminal
-from gpflow_bsvm.compare import BASELINES, Comparison, Settings, default_baselines, report
+from gpflow_bsvm.compare import report
+from gpflow_bsvm.compare.protocol import Comparison, Settings
+from gpflow_bsvm.compare.registry import BASELINES, default_baselines
 
 FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress", "--fixed-kernel"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from command_line import run
 
-from gpflow_bsvm.compare import Comparison
+from gpflow_bsvm.compare.protocol import Comparison
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from command_line import run
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.compare import Comparison
+from gpflow_bsvm.compare.protocol import Comparison
 
 #: As `quick_training` has it.
 FIXED = {"learn_kernel": False, "penalty": 0.5, "epsilon": 0.1}

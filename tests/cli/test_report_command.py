@@ -9,7 +9,8 @@ import pytest
 from comparisons import Reader
 
 from gpflow_bsvm import cli
-from gpflow_bsvm.compare import Comparison, page
+from gpflow_bsvm.compare import page
+from gpflow_bsvm.compare.protocol import Comparison
 
 FAST = ["--target", "kind", "--folds", "2", "--num-inducing", "5", "--no-progress"]
 

@@ -11,16 +11,10 @@ from scipy import stats
 from sklearn.datasets import make_moons
 
 from gpflow_bsvm import BSVMClassifier, inference, prediction
-from gpflow_bsvm.compare import (
-    BASELINES,
-    KernelSettings,
-    baselines,
-    gp_baselines,
-    make_baseline,
-    regression,
-    training,
-)
-from gpflow_bsvm.compare.task import Skipped
+from gpflow_bsvm.compare import baselines, gp_baselines, regression, training
+from gpflow_bsvm.compare.gp_baselines import make_baseline
+from gpflow_bsvm.compare.registry import BASELINES
+from gpflow_bsvm.compare.task import KernelSettings, Skipped
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 

@@ -15,10 +15,10 @@ from sklearn.metrics import confusion_matrix
 
 import gpflow_bsvm
 from gpflow_bsvm import BSVMClassifier, plotting
-from gpflow_bsvm.compare import BASELINES, Comparison, Settings, default_baselines, pictures, report
+from gpflow_bsvm.compare import pictures, report
 from gpflow_bsvm.compare.machine import provenance
-from gpflow_bsvm.compare.protocol import FoldScore
-from gpflow_bsvm.compare.registry import Entry
+from gpflow_bsvm.compare.protocol import Comparison, FoldScore, Settings
+from gpflow_bsvm.compare.registry import BASELINES, Entry, default_baselines
 from gpflow_bsvm.compare.splits import folds
 from gpflow_bsvm.metrics import METRICS
 

@@ -7,7 +7,8 @@ import pytest
 from comparisons import made_up, numbers, three
 from scipy import stats
 
-from gpflow_bsvm.compare import Comparison, contests, report
+from gpflow_bsvm.compare import contests, report
+from gpflow_bsvm.compare.protocol import Comparison
 
 # --- losses and intervals ------------------------------------------------------------------------
 

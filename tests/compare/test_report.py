@@ -13,7 +13,8 @@ import pytest
 from comparisons import FAILED, NASTY, Reader, made_up, three
 from matplotlib import image
 
-from gpflow_bsvm.compare import Comparison, contests, page, pictures, report
+from gpflow_bsvm.compare import contests, page, pictures, report
+from gpflow_bsvm.compare.protocol import Comparison
 
 # --- the page ------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from gpflow.keras import tf_keras
 from helpers import assert_same_state, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.deep import DeepKernel, FeaturePoints, head, hybrid
+from gpflow_bsvm.deep import DeepKernel, head, hybrid
+from gpflow_bsvm.deep.kernel import FeaturePoints
 from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
 

@@ -16,11 +16,11 @@ from gpflow_bsvm.likelihoods import (
     LevelHinge,
     OneVsRest,
     Terms,
-    has_hook,
     location_spread,
     sites,
     sites_by_autodiff,
 )
+from gpflow_bsvm.likelihoods.hooks import has_hook
 from gpflow_bsvm.prediction.local_variables import bound_at
 
 BOUNDS = pytest.mark.parametrize("bound", ["exact", "augmented"])

@@ -16,11 +16,10 @@ from gpflow_bsvm.likelihoods import (
     OneVsRest,
     Probit,
     Sites,
-    has_hook,
     location_spread,
     sites,
 )
-from gpflow_bsvm.likelihoods.hooks import Hooks, check_hooks, check_labels
+from gpflow_bsvm.likelihoods.hooks import Hooks, check_hooks, check_labels, has_hook
 from gpflow_bsvm.likelihoods.labels import check_one_label, num_latents, with_both_classes
 from gpflow_bsvm.papers.gold2003 import SquaredHinge
 from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
