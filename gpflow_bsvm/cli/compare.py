@@ -139,8 +139,8 @@ def _load(name: str, args: argparse.Namespace) -> Any:
     """:return: a data set, loaded with these arguments."""
     from ..datasets import load
 
-    how = {"numbers": args.task == "regression", "impute": args.impute, **options(args)}
-    return load(name, args.target, **how)
+    numbers = args.task == "regression"
+    return load(name, args.target, numbers, args.impute, **options(args))
 
 
 def _show_notes(dataset: Any) -> None:

@@ -52,8 +52,11 @@ class DaskReader(Reader):
         rows = copy.copy(self)
         client = present_client()
         if client is not None:
-            there = Cluster(client), self.partitions, check, chunk_rows
-            rows._workers = functools.cache(functools.partial(checked_partitions, *there))
+            rows._workers = functools.cache(
+                functools.partial(
+                    checked_partitions, Cluster(client), self.partitions, check, chunk_rows
+                )
+            )
         return super(DaskReader, rows).opened(check, chunk_rows)
 
     @property
@@ -120,7 +123,7 @@ class DaskArrays(DaskReader):
         columns = [none if c is None else c.to_delayed().reshape(-1) for c in (X, *beside)]
         piece = delayed(_piece_of_arrays)
         parts = enumerate(zip(*columns))
-        super().__init__([piece(*one, part) for part, one in parts])
+        super().__init__([piece(x, y, w, part) for part, (x, y, w) in parts])
         if np.isfinite(X.shape[0]):
             self.known_rows = int(X.shape[0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gpflow
@@ -57,7 +58,8 @@ class GaussianProcess(Baseline):
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """See `Baseline`."""
         columns = _compiled_columns.bind(self.model.likelihood)
-        return np.asarray(columns(X, *self.model.predict_f(X), y[:, None]))
+        mean, variance = self.model.predict_f(X)
+        return np.asarray(columns(X, mean, variance, y[:, None]))
 
 
 class SVGPBaseline(GaussianProcess):
@@ -77,7 +79,8 @@ class SVGPBaseline(GaussianProcess):
         kind = (Z.shape, kernel.learn, bool(kernel.offset))
         notes = list[str]()
         if kind != self._kind:
-            self._kind, self._trainer = kind, Trainer(self._likelihood, Z, kernel, self._steps)
+            self._kind = kind
+            self._trainer = Trainer(self._likelihood, Z, kernel, self._steps)
             self.model = self._trainer.model
         sizes = self._steps.learning if kernel.learn else self._steps.sizes
         for gamma, smaller in zip(sizes, (*sizes[1:], None)):
@@ -110,28 +113,30 @@ class BSVMBaseline(GaussianProcess):
         X, y, Z, kernel, _ = task
         likelihood = self._likelihood()
         data = (X, y[:, None] * 1.0)
-        about = (make_kernel(kernel, X.shape[1]), likelihood, Z)
-        self.model = models.BSVM(*about, num_latent_gps=likelihood.latent_dim or 1)
+        num_latents = likelihood.latent_dim or 1
+        own = make_kernel(kernel, X.shape[1])
+        self.model = models.BSVM(own, likelihood, Z, num_latent_gps=num_latents)
         gpflow.set_trainable(self.model.inducing_variable, False)
         run = inference.VEM().run if kernel.learn else inference.fit
         history = run(self.model, data, progress=False)
         if kernel.learn and has_hook(likelihood, "link_parameters"):
             calibrate(self.model, data)
-        self.last_gain = relative_gain(*history.elbo[-2:]) if len(history.elbo) > 1 else math.nan
+        elbo = history.elbo
+        self.last_gain = relative_gain(elbo[-2], elbo[-1]) if len(elbo) > 1 else math.nan
         return "" if history.converged else "not converged"
 
     def _predict(self, X: AnyNDArray) -> Any:
         return predict_probabilities(self.model, X)
 
 
-def _hinge(C: int, bound: str) -> BSVMBaseline:
+def _hinge(bound: str, C: int) -> BSVMBaseline:
     """:return: the hinge with this bound; if C > 2, Crammer-Singer (exact) or one-vs-rest."""
     if C == 0:
         return BSVMBaseline(likelihoods.EpsilonInsensitive)
     if C == 2:
-        return BSVMBaseline(lambda: likelihoods.Hinge(bound=bound))
+        return BSVMBaseline(partial(likelihoods.Hinge, bound=bound))
     several = likelihoods.CrammerSinger if bound == "exact" else likelihoods.OneVsRest
-    return BSVMBaseline(lambda: several(C, bound=bound))
+    return BSVMBaseline(partial(several, C, bound=bound))
 
 
 def _svgp(C: int) -> SVGPBaseline:
@@ -147,9 +152,9 @@ def _svgp(C: int) -> SVGPBaseline:
 FACTORIES: dict[str, Callable[[int], Baseline]] = {
     "BSVMClassifier": lambda C: Estimator(classifier),
     "BSVMRegressor": lambda C: regression.Regressor(),
-    "bsvm": lambda C: _hinge(C, "exact"),
-    "bsvm-augmented": lambda C: _hinge(C, "augmented"),
-    "one-vs-rest": lambda C: BSVMBaseline(lambda: likelihoods.OneVsRest(C)),
+    "bsvm": partial(_hinge, "exact"),
+    "bsvm-augmented": partial(_hinge, "augmented"),
+    "one-vs-rest": lambda C: BSVMBaseline(partial(likelihoods.OneVsRest, C)),
     "probit-engine": lambda C: BSVMBaseline(likelihoods.Probit),
     "svgp": _svgp,
     "svgp-probit": lambda C: SVGPBaseline(likelihoods.Probit()),

@@ -41,7 +41,7 @@ def _figure(comparison: Comparison) -> Any:
     """:return: the figure that `draw` writes."""
     C = len(comparison.labels)
     records = summary(comparison.fold_scores)
-    fig, axes = plotting.figure(*((1, 3) if C == 2 else (2, 2)))
+    fig, axes = plotting.figure(1, 3) if C == 2 else plotting.figure(2, 2)
     if C != 2:
         second = _draw_confusion if C else _draw_numbers
         second(axes[1], comparison, next(iter(comparison.held_out)))
@@ -50,7 +50,8 @@ def _figure(comparison: Comparison) -> Any:
         _draw_times(axes[-2:], comparison, record, style)
         style["linestyle"] = ("-", "--", ":", "-.")[number % 4]
         reliability = plotting.reliability_diagram if C else _draw_shares
-        reliability(axes[0], *comparison.predictions(record["model"]), **style)
+        y, P = comparison.predictions(record["model"])
+        reliability(axes[0], y, P, **style)
     for ax in axes[-2:]:
         _mark_seconds(ax)
     handles, labels = axes[0].get_legend_handles_labels()

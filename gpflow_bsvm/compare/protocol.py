@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,9 +153,11 @@ class Comparison:
         settings = self.settings
         bar = progress if isinstance(progress, tqdm) else progress_bar([(self, names)], progress)
         tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow, so once
-        shared = (settings.folds, settings.seed, settings.num_inducing)
+        shared = folds(
+            self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing
+        )
         try:
-            for fold in folds(self.dataset.X, self._y, *shared):
+            for fold in shared:
                 # A new order for each fold: threads and memory of the previous model affect the
                 # next one's time.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):
@@ -183,7 +186,7 @@ class Comparison:
         self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
 
     def _one(self, name: str, fold: Fold) -> FoldScore:
-        about = (self.dataset.name, name, fold.number)
+        made = partial(FoldScore, self.dataset.name, name, fold.number)
         try:
             if name not in self._made:
                 self._made[name] = make_baseline(name, len(self.labels))
@@ -200,10 +203,10 @@ class Comparison:
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
             scores = self.kind.evaluate(fold.y_test, p)
         except Exception as error:  # an error of one model must not end the comparison
-            return FoldScore(*about, _reason(error), dict.fromkeys(self.kind.metrics, math.nan))
+            return made(_reason(error), dict.fromkeys(self.kind.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
-        return FoldScore(*about, status, scores, train_seconds, predict_us, model.last_gain)
+        return made(status, scores, train_seconds, predict_us, model.last_gain)
 
 
 def progress_bar(runs: Sequence[tuple[Comparison, Sequence[str]]], progress: bool | None) -> tqdm:

@@ -8,6 +8,7 @@ cross-validated residuals.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,14 @@ def _covered(y: AnyNDArray, P: AnyNDArray) -> float:
     return float(np.mean((P[:, 2] <= y) & (y <= P[:, -1])))
 
 
-def _mean(name: str) -> Callable[[AnyNDArray, AnyNDArray], float]:
-    return lambda y, P: float(LOSSES[name](y, P).mean())
+def _mean(name: str, y: AnyNDArray, P: AnyNDArray) -> float:
+    return float(LOSSES[name](y, P).mean())
 
 
 METRICS = {
-    "mse": Metric("MSE", _mean("mse"), "variances of the training labels"),
-    "mae": Metric("MAE", _mean("mae"), "deviations of the training labels"),
-    "nll": Metric("NLL", _mean("nll"), "nats per row"),
+    "mse": Metric("MSE", partial(_mean, "mse"), "variances of the training labels"),
+    "mae": Metric("MAE", partial(_mean, "mae"), "deviations of the training labels"),
+    "nll": Metric("NLL", partial(_mean, "nll"), "nats per row"),
     "coverage": Metric("coverage", _covered, "share of rows in intervals of 90 %", None),
 }
 

@@ -82,8 +82,8 @@ class Trainer:
     ) -> None:
         """:param Z: [M, D]; only its shape and the kernel's count; `reset` sets values."""
         num_latents = likelihood.latent_dim or 1
-        about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
-        self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
+        own = make_kernel(kernel, Z.shape[1])
+        self.model = gpflow.models.SVGP(own, likelihood, Z, num_latent_gps=num_latents)
         self._steps = steps
         self._learn = kernel.learn
         self._variables = self.model.kernel.trainable_variables + likelihood.trainable_variables
@@ -133,7 +133,7 @@ class Trainer:
         if self._learn:
             rounds = self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma)
             phases.insert(0, (rounds, self._steps.rounds, KERNEL_TOLERANCE))
-        ends = [self._ascend(*phase) for phase in phases]
+        ends = [self._ascend(elbos, window, tol) for elbos, window, tol in phases]
         self.last_gain = ends[0][1]
         return all(settled for settled, _ in ends)
 

@@ -51,7 +51,8 @@ def reselect(
     number = model.q_shape[1] if max_inducing is None else max_inducing
     check_whole(1, max_inducing=number)
     source = open_all(model, data, sample_weight)
-    rows = take(*source.gather(random_rows(source.num_rows, subsample, seed)))
+    blocks, places = source.gather(random_rows(source.num_rows, subsample, seed))
+    rows = take(blocks, places)
     X = rows.X.numpy()
     weight = rows.weight.numpy()[:, 0] * _precisions(model, rows)
     Z = greedy_variance(X, min(number, len(X)), model.prior.kernel, tol=tol, weight=weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -56,9 +57,7 @@ def sites_by_autodiff(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> Sites:
     """`sites` by automatic differentiation, whether or not the likelihood has a closed form."""
-    return differentiate(
-        lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
-    )
+    return differentiate(partial(likelihood.variational_expectations, X, Y=Y), Fmu, Fvar)
 
 
 @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., L]")
@@ -70,9 +69,7 @@ def clipped_sites(
     :return: True where `sites` replaced a precision by 0, because it was NaN or negative by more
         than rounding.
     """
-    _, d_var = slopes(
-        lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
-    )
+    _, d_var = slopes(partial(likelihood.variational_expectations, X, Y=Y), Fmu, Fvar)
     return (2 * d_var * Fvar > _ROUNDING) | ~tf.math.is_finite(d_var)
 
 

@@ -12,7 +12,7 @@ from gpflow.base import TensorType
 from .base import Classification
 from .binary import normal_log_cdf
 from .hinge import HingeSum
-from .labels import CLASS_COLUMN, as_column, check_class_labels, check_columns, check_latents
+from .labels import as_column, check_class_column, check_class_labels, check_latents
 
 
 class CategoricalLikelihood(Classification):
@@ -63,7 +63,7 @@ class CategoricalLikelihood(Classification):
         :param minibatch: whether classes may be absent.
         :raise ValueError: unless Y is one column of integers 0..C-1 that contains every class.
         """
-        check_columns(np.asarray(Y), 1, *CLASS_COLUMN)
+        check_class_column(np.asarray(Y))
         found = check_class_labels(Y, self.num_classes)
         absent = np.setdiff1d(np.arange(self.num_classes), found)
         if len(absent) and not minibatch:
@@ -93,7 +93,7 @@ class CategoricalLikelihood(Classification):
         """
         like = self.latents(F)
         column = as_column(self, tf.convert_to_tensor(Y), like)
-        check_columns(column, 1, *CLASS_COLUMN)
+        check_class_column(column)
         if tf.executing_eagerly():
             check_class_labels(column, self.num_classes)
         column = tf.cast(column, like.dtype)

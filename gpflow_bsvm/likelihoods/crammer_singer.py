@@ -73,8 +73,11 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     def _variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        row = self._row(Fmu, Fvar, Y)
-        loss = self._exact_loss(*row) if self.bound == "exact" else self._augmented_loss(*row)
+        hot, mean, variance = self._row(Fmu, Fvar, Y)
+        if self.bound == "exact":
+            loss = maximum(mean - hot, variance).mean - of_label(hot, mean)[..., 0] + 1
+        else:
+            loss = self._augmented_loss(hot, mean, variance)
         return self.log_kappa() - self.penalty * loss
 
     @inherit_check_shapes
@@ -89,11 +92,11 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
             return self._held_sites(self.hold(Fmu, Fvar, Y), Fmu, Y)
         hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
         if self.bound == "augmented":
-            return differentiate(
-                lambda mean, variance: -self.penalty * self._augmented_loss(hot, mean, variance),
-                Fmu,
-                Fvar,
-            )
+
+            def expectation(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+                return -self.penalty * self._augmented_loss(hot, mean, variance)
+
+            return differentiate(expectation, Fmu, Fvar)
         largest = maximum(Fmu - hot, Fvar)
         w = self.penalty * largest.curvature
         return Sites(w, self.penalty * (hot - largest.probability) + w * Fmu)
@@ -101,7 +104,8 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     @inherit_check_shapes
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
         """:return: the moments of b = 1 + R - f_y; with "wistuba2018", f_t replaces R."""
-        mean, square = self._moments(*self._row(Fmu, Fvar, Y))
+        hot, mean, variance = self._row(Fmu, Fvar, Y)
+        mean, square = self._moments(hot, mean, variance)
         return Moments(mean, square, self.penalty + tf.zeros_like(mean))
 
     def hold(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Held:
@@ -134,10 +138,6 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         hot = self.one_hot(Y, Fmu)
         Fmu, Fvar = (tf.convert_to_tensor(part, hot.dtype) for part in (Fmu, Fvar))
         return hot, Fmu, tf.maximum(Fvar, VARIANCE_FLOOR)
-
-    def _exact_loss(self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """:return: E max(0, b), [...]."""
-        return maximum(Fmu - hot, Fvar).mean - of_label(hot, Fmu)[..., 0] + 1
 
     def _augmented_loss(self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """:return: (m + sqrt(m^2 + v)) / 2, [...]."""

@@ -145,7 +145,7 @@ class HingeSum(Penalized):
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
         """:return: the moments of b."""
         m, v, cost, _ = self.margins(Fmu, Fvar, Y)
-        return Moments(*map(_flat, (m, tf.square(m) + v, cost + tf.zeros_like(m))))
+        return Moments(_flat(m), _flat(tf.square(m) + v), _flat(cost + tf.zeros_like(m)))
 
     @property
     def lacking(self) -> tuple[str, ...]:

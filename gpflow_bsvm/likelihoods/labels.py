@@ -20,11 +20,6 @@ from gpflow.utilities import to_default_float
 
 #: GPflow's likelihoods whose predicted mean is a class probability.
 _CLASSIFIERS = (Bernoulli, MultiClass, Softmax)
-#: The required class labels, and advice for other ones.
-CLASS_COLUMN = (
-    "class labels must be one column of integers",
-    "for one-hot rows use Y.argmax(axis=1)[:, None]",
-)
 
 
 def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
@@ -102,6 +97,12 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
         raise ValueError(f"{what}, got shape {shape}{hint and f'; {hint}'}")
 
 
+def check_class_column(Y: Any) -> None:
+    """:raise ValueError: unless Y is [..., 1]."""
+    what = "class labels must be one column of integers"
+    check_columns(Y, 1, what, "for one-hot rows use Y.argmax(axis=1)[:, None]")
+
+
 def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
     """
     :param F: latent functions of the same rows, if known.
@@ -144,7 +145,7 @@ def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     :raise ValueError: for labels that make a GPflow likelihood silently wrong.
     """
     if isinstance(likelihood, (Softmax, MultiClass)):
-        check_columns(Y, 1, *CLASS_COLUMN)
+        check_class_column(Y)
         check_class_labels(Y, likelihood.latent_dim or 1)
     if isinstance(likelihood, SwitchedLikelihood):
         Y = np.asarray(Y)

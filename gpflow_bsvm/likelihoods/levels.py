@@ -114,7 +114,8 @@ class Levels:
         t = expit(s)
         t[0] = 0.0
         t[-1] = 1.0
-        return Knots(t, *self.at(s))
+        b, W, square = self.at(s)
+        return Knots(t, b, W, square)
 
 
 @dataclass(frozen=True, eq=False)

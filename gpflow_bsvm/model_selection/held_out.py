@@ -111,7 +111,8 @@ class Refits:
         """
         self._data = data
         self._sites: Sites = self._refit(like, None).sites
-        self._folds = _folds(*data[:2], NUM_FOLDS, seed=0, enough_rows=ENOUGH_ROWS)
+        X, Y, _ = data
+        self._folds = _folds(X, Y, NUM_FOLDS, seed=0, enough_rows=ENOUGH_ROWS)
         self._best: tuple[float, Any] = -np.inf, None
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
@@ -127,9 +128,11 @@ class Refits:
         for train, test in self._folds:
             f = refit(train)
             if calibrates:
-                fit_link(model.likelihood, rows_of(f, train), *self._labels(train), len(train))
-            parts.append(rows_of(f, test))
-            log_p.append(density(X[test], *parts[-1], Y[test]))
+                labels, weights = self._labels(train)
+                fit_link(model.likelihood, rows_of(f, train), labels, weights, len(train))
+            mean, variance = left_out = rows_of(f, test)
+            parts.append(left_out)
+            log_p.append(density(X[test], mean, variance, Y[test]))
         found = HeldOut(np.concatenate(log_p), weight[_tests(self._folds)])
         self._sites = refit.sites
         if found.mean > self._best[0]:

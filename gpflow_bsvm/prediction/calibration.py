@@ -78,8 +78,8 @@ def _leave_out(
         f = compiled_marginals(q, part.features) if held_out else cavities(q, part)[1]
         return f, part.batch.Y, part.batch.weight
 
-    f, Y, weight = map_over(rows, look)
-    return f, Y, weight
+    found: tuple[Marginals, tf.Tensor, tf.Tensor] = map_over(rows, look)
+    return found
 
 
 @Compiled
@@ -103,8 +103,13 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
     """
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())
-    cavities, density = (graph.bind(model.likelihood) for graph in (compiled_cavities, _density))
-    log_p, weight = sum_over(rows, lambda part: density(part.batch, cavities(q, part)[1]))
+    cavities = compiled_cavities.bind(model.likelihood)
+    density = _density.bind(model.likelihood)
+
+    def look(part: Projected) -> Any:
+        return density(part.batch, cavities(q, part)[1])
+
+    log_p, weight = sum_over(rows, look)
     return float(log_p / weight)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
             f"joint draws of {source.num_rows} rows need their covariance; give at most "
             f"{MOST_ROWS} rows, such as a random part of them"
         )
-    X = map_over(source, lambda batch: batch.X)
+    X = map_over(source, attrgetter("X"))
     mean, covariance = model.predict_f(X, full_cov=True)  # [N, L], [L, N, N]
     jitter = jitter_of(model) * tf.eye(len(X), dtype=mean.dtype)
     shape = (*covariance.shape[:2], num_samples)
@@ -61,7 +62,7 @@ def draw_probabilities(
     :raise ValueError: as `gpflow_bsvm.prediction.variation_ratio`.
     """
     check_one_label(model.likelihood, model.q_shape[0])
-    X = map_over(open_inputs(model, X), lambda batch: batch.X)
+    X = map_over(open_inputs(model, X), attrgetter("X"))
     F = draw_f(model, X.numpy(), num_samples=num_samples, seed=seed)
     F = np.moveaxis(F, -1, 0)  # [L, S, N]
     given = given_f.bind(model.likelihood)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,13 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
     """
     check_hooks(model.likelihood, "moments")
     likelihood: Any = model.likelihood
-    look = lambda X, Fmu, Fvar, Y: tuple(likelihood.moments(Fmu, Fvar, Y))[1:]  # noqa: E731
-    return LocalVariables(*map(np.asarray, map_labelled(model, data, look)))
+
+    def look(X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> Any:
+        _, square, cost = likelihood.moments(Fmu, Fvar, Y)
+        return square, cost
+
+    alpha, penalty = map_labelled(model, data, look)
+    return LocalVariables(alpha.numpy(), penalty.numpy())
 
 
 @takes_estimators
@@ -171,9 +177,9 @@ def augmented_elbo(
     q = compiled_solve(model.natural())
     best = compiled_alpha.bind(model.likelihood)
     bound = _bound_at.bind(model.likelihood)
-    optimal = map_over(rows, lambda part: best(q, part))
+    optimal = map_over(rows, partial(best, q))
     given = optimal if alpha is None else _positive(alpha, "alpha", optimal.shape)
-    return float(sum_over(rows, lambda part, values: bound(q, part, values), given) - q.kl)
+    return float(sum_over(rows, partial(bound, q), given) - q.kl)
 
 
 @takes_estimators
@@ -204,7 +210,10 @@ def predict_f_given(
     shape = (rows.num_rows, model.q_shape[0])
     precisions = 1 / _positive(local_variables, "local_variables", shape)
     sites: Any = likelihood.local_sites
-    look = lambda part, w: compiled_sum_sites(part, sites(w, part.batch.Y))  # noqa: E731
+
+    def look(part: Projected, w: tf.Tensor) -> Any:
+        return compiled_sum_sites(part, sites(w, part.batch.Y))
+
     sums = sum_over(rows, look, precisions)
     q = compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[1]
     new = ProjectedData(model, open_inputs(model, Xnew))

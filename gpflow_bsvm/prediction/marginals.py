@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 
+from ..data.batch import Batch
 from ..data.passes import map_over
-from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, open_inputs
 from ..engine.shared_graph import Compiled
@@ -33,7 +34,9 @@ def predict_marginals(
     :raise ValueError: if X is not finite or not as wide as the training data, or for `chunk_rows`
         below 1.
     """
-    mean, variance = map_f(model, X, lambda X, *f: f, chunk_rows)
+    source = open_inputs(model, X, chunk_rows)
+    predict = model.predictor()
+    mean, variance = map_over(source, lambda batch: predict(batch.X))
     return mean.numpy(), variance.numpy()
 
 
@@ -59,8 +62,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
 
     :return: [N, L].
     """
-    z: AnyNDArray = map_f(model, X, compiled_probits.bind(model.likelihood), chunk_rows).numpy()
-    return z
+    return np.asarray(map_f(model, X, compiled_probits.bind(model.likelihood), chunk_rows))
 
 
 @in_units_of_y(of_log_density)
@@ -76,12 +78,28 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     return np.asarray(map_labelled(model, data, compiled_log_density.bind(model.likelihood)))
 
 
-#: Computes [N, L], Phi^-1 of p(y = 1).
-compiled_probits = Compiled(lambda likelihood, X, *f: likelihood.probit_argument(*f))
-#: Maps X, mean and variance of f, and Y to log p(y | x), [N], with the current link.
-compiled_log_density = Compiled(lambda likelihood, *rows: likelihood.predict_log_density(*rows))
-#: Maps mean and variance of f, and Y, to P(y <= Y), for likelihoods of numbers.
-compiled_cdf = Compiled(lambda likelihood, *f: likelihood.predict_cdf(*f))
+@Compiled
+def compiled_probits(
+    likelihood: Any, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tf.Tensor:
+    """:return: Phi^-1 of p(y = 1), [N, L]."""
+    return likelihood.probit_argument(mean, variance)
+
+
+@Compiled
+def compiled_log_density(
+    likelihood: Any, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Tensor
+) -> tf.Tensor:
+    """:return: log p(y | x), [N], with the current link."""
+    return likelihood.predict_log_density(X, mean, variance, Y)
+
+
+@Compiled
+def compiled_cdf(
+    likelihood: Any, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Tensor
+) -> tf.Tensor:
+    """:return: P(y <= Y), for likelihoods of numbers."""
+    return likelihood.predict_cdf(mean, variance, Y)
 
 
 def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | None = None) -> Any:
@@ -92,7 +110,13 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
     :return: the rows returned by `function`, as tensors.
     """
     source = open_inputs(model, X, chunk_rows)
-    return _map(model, source, lambda batch, *f: function(batch.X, *f))
+    predict = model.predictor()
+
+    def look(batch: Batch) -> Any:
+        mean, variance = predict(batch.X)
+        return function(batch.X, mean, variance)
+
+    return map_over(source, look)
 
 
 def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
@@ -103,10 +127,10 @@ def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
     :param function: a function of X, mean and variance of f, and Y, for the rows of a chunk.
     """
     source = open_data(model, data, part=True)
-    return _map(model, source, lambda batch, *f: function(batch.X, *f, batch.Y))
-
-
-def _map(model: Model, source: Source, function: Callable[..., Any]) -> Any:
-    """:param function: a function of a batch, and mean and variance of f there."""
     predict = model.predictor()
-    return map_over(source, lambda batch: function(batch, *predict(batch.X)))
+
+    def look(batch: Batch) -> Any:
+        mean, variance = predict(batch.X)
+        return function(batch.X, mean, variance, batch.Y)
+
+    return map_over(source, look)

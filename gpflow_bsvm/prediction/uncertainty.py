@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood
 from scipy.stats import entropy, norm, qmc
 
 from ..checks import check_whole
@@ -43,10 +44,11 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
         rows have several binary labels.
     """
     check_one_label(model.likelihood, model.q_shape[0])
-    decide = getattr(model.likelihood, "decisions", lambda *f: f)
+    decide = getattr(model.likelihood, "decisions", None)
 
-    def look(_: tf.Tensor, *f: tf.Tensor) -> AnyNDArray:
-        mean, variance = decide(*f)
+    def look(_: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> AnyNDArray:
+        if decide is not None:
+            mean, variance = decide(mean, variance)
         if mean.shape[1] == 1:
             return np.asarray(norm.cdf(-abs(mean) / np.sqrt(variance))[:, 0])
         return 1 - _largest(mean, variance).numpy().max(axis=-1)
@@ -99,10 +101,16 @@ def mutual_information(
     return np.maximum(map_f(model, X, finish, size).numpy(), 0)
 
 
-#: Maps X and F [L, S, N] to p(y | f), [S, N, P].
-given_f = Compiled(lambda p, X, F: probabilities(p, X, tf.transpose(F, [1, 2, 0])))
-#: [N, C], P(argmax_j f_j = c).
-_largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
+@Compiled
+def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
+    """:return: p(y | f), [S, N, P], for F [L, S, N]."""
+    return probabilities(likelihood, X, tf.transpose(F, [1, 2, 0]))
+
+
+@Compiled
+def _largest(Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+    """:return: P(argmax_j f_j = c), [N, C]."""
+    return maximum(Fmu, Fvar).probability
 
 
 @takes_estimators

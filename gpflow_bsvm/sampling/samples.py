@@ -198,7 +198,8 @@ class Sampler(Algorithm):
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         rows = ProjectedData(model, source).everything()
         check_margins(model.likelihood, rows.features)
-        return _Chains(self, *self._chains(model, rows))
+        state, draw = self._chains(model, rows)
+        return _Chains(self, state, draw)
 
     def run(  # type: ignore[override]  # draws have no callback
         self,

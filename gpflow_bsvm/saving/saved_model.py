@@ -121,7 +121,8 @@ class Exported(tf.Module):
 
         def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
             X = (X - shift) / scale
-            return finish(model.likelihood, X, *look(X))
+            f = look(X)
+            return finish(model.likelihood, X, f.mean, f.variance)
 
         self.predict_f = self._traced(predict_f, spec)
         setattr(self, predicts, self._traced(predict, spec))
@@ -164,15 +165,15 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
 
 
 def _numbers(centre: float, scale: float) -> Finish:
-    def finish(likelihood: Likelihood, X: tf.Tensor, *f: tf.Tensor) -> dict[str, tf.Tensor]:
-        mean, variance = likelihood.predict_mean_and_var(X, *f)
+    def finish(likelihood: Likelihood, X: tf.Tensor, Fmu: Any, Fvar: Any) -> dict[str, tf.Tensor]:
+        mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
         return {"mean": mean[:, 0] * scale + centre, "std": tf.sqrt(variance[:, 0]) * scale}
 
     return finish
 
 
 def _probabilities(
-    likelihood: Likelihood, X: tf.Tensor, *f: tf.Tensor, both: bool = False
+    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, both: bool = False
 ) -> dict[str, tf.Tensor]:
-    p = probabilities(likelihood, X, *f)
+    p = probabilities(likelihood, X, mean, variance)
     return {"probabilities": tf.concat([1 - p, p], axis=-1) if both else p}

@@ -179,8 +179,7 @@ class Text(Format):
             if self._skips and self.separator != " ":  # skip only spaces before quotation marks
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
                 rest = (kept.sub(_keep_spaces, line) for line in rest)
-            how: Any = {"delimiter": self.separator, "skipinitialspace": self._skips}
-            reader = csv.reader(rest, **how)
+            reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=self._skips)
             for row in filter(None, reader):
                 row = row[:width] if row[width:] == [""] else row  # trailing space
                 check_width(row, width, self.header + reader.line_num)
@@ -240,8 +239,8 @@ def _is_svmlight(head: str) -> bool:
 
 def _check_quotes(text: str, separator: str, skips: bool) -> None:
     """:raise ValueError: for misplaced quotation marks, which would change texts."""
-    how: Any = {"delimiter": separator, "skipinitialspace": skips, "strict": True}
-    reader = csv.reader(io.StringIO(text), **how)
+    lines = io.StringIO(text)
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=skips, strict=True)
     try:
         list(reader)
     except csv.Error as error:
