@@ -38,10 +38,7 @@ def kernel_multiples(model: Model) -> list[dict[str, Any]]:
 
 
 def best_kernel(
-    model: Model,
-    X: AnyNDArray,
-    Y: AnyNDArray,
-    candidates: Sequence[dict[str, Any]] | None = None,
+    model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[dict[str, Any]] | None = None
 ) -> None:
     """
     Set a model to the best of some kernels, including its current kernel, with q fitted to these

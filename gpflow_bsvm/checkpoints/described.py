@@ -14,7 +14,7 @@ import re
 import sys
 import sysconfig
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ class _Walk:
             del self._seen[id(value)]
         return text
 
-    def _all(self, *values: Any) -> str:
+    def _all(self, values: Iterable[Any]) -> str:
         return ", ".join(map(self.of, values))
 
     def _named(self, parts: Mapping[Any, Any]) -> str:
@@ -89,13 +89,13 @@ class _Walk:
 
     def _inside(self, value: Any) -> str:
         if isinstance(value, list | tuple | set | frozenset):
-            return self._all(*(value if isinstance(value, list | tuple) else _in_order(value)))
+            return self._all(value if isinstance(value, list | tuple) else _in_order(value))
         if isinstance(value, Mapping):
             return self._named(value)
         if isinstance(value, gpflow.Parameter | tf.Variable):
             known = id(value) in self._told
             transform = getattr(value, "transform", None)
-            return f"{value.dtype.name}, {self._all(transform, None if known else value.numpy())}"
+            return f"{value.dtype.name}, {self._all([transform, None if known else value.numpy()])}"
         if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
             return self._named(value.parameters)
         if isinstance(value, type):
@@ -105,9 +105,9 @@ class _Walk:
     def _callable(self, value: Any) -> str:
         """:return: a text; empty for objects that are not based on a function."""
         if isinstance(value, functools.partial):
-            return self._all(value.func, value.args, value.keywords)
+            return self._all([value.func, value.args, value.keywords])
         if isinstance(value, types.MethodType):
-            return self._all(value.__self__, value.__func__)
+            return self._all([value.__self__, value.__func__])
         if isinstance(value, types.FunctionType) and not _is_installed(value.__code__.co_filename):
             return self._function(value)
         inner = [getattr(value, name, None) for name in _INNER]
@@ -118,7 +118,7 @@ class _Walk:
     def _function(self, function: Any) -> str:
         code = function.__code__
         beside = function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", 0)
-        told = f"{_name(function)}, {self._all(*beside)}, {self._code(code, function.__doc__)}"
+        told = f"{_name(function)}, {self._all(beside)}, {self._code(code, function.__doc__)}"
         written = set[str]()  # a function's own writes are no inputs
         values = {}
         for name, value in (*_globals(code, function.__globals__), *_cells(function)):
@@ -137,7 +137,7 @@ class _Walk:
             return _name(cls)
         own = {k: v for k, v in vars(cls).items() if not k.startswith("_abc_")}
         own = {k: v for k, v in own.items() if not k.startswith("__") or inspect.isroutine(v)}
-        return f"{_name(cls)}, {self._all(*cls.__bases__)}, {self._named(own)}"
+        return f"{_name(cls)}, {self._all(cls.__bases__)}, {self._named(own)}"
 
     def _object(self, value: Any) -> str:
         cls = value.__class__

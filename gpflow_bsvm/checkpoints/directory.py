@@ -96,8 +96,7 @@ class InDirectory(Checkpoints):
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """See `Checkpoints`."""
-        named = [p for p in self._directory.iterdir() if re.fullmatch(_NAME, p.name)]
-        paths = sorted(named, key=lambda path: path.name)
+        paths = sorted(p for p in self._directory.iterdir() if re.fullmatch(_NAME, p.name))
         for number, path in reversed(list(enumerate(paths))):
             try:
                 content = self._read(path, like)

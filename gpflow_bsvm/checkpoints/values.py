@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     "datetime.datetime": (datetime.isoformat, datetime.fromisoformat),
     "datetime.time": (time.isoformat, time.fromisoformat),
     "decimal.Decimal": (str, Decimal),
-    "pandas.Timestamp": (lambda moment: moment.isoformat(), _pandas),
+    "pandas.Timestamp": (methodcaller("isoformat"), _pandas),
 }
 
 

@@ -7,7 +7,6 @@ import dataclasses
 import importlib.util
 import textwrap
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,11 +142,6 @@ def _load(name: str, args: argparse.Namespace) -> Any:
     return load(name, args.target, numbers, args.impute, **options(args))
 
 
-def _show_notes(dataset: Any) -> None:
-    for note in dataset.notes:
-        show(in_shell(f"{dataset.name}: {note}"))
-
-
 def _look_at_files(args: argparse.Namespace) -> None:
     """
     Check the files before the slow import of TensorFlow.
@@ -216,20 +210,20 @@ def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
     from ..compare.protocol import progress_bar
 
-    runs = [(one, _models_of(args, one)) for one in comparisons]
+    runs = [
+        (one, args.models or default_baselines(len(one.labels), args.fixed_kernel))
+        for one in comparisons
+    ]
     with progress_bar(runs, False if args.no_progress else None) as bar:
         for number, (comparison, names) in enumerate(runs, 1):
             with bar.external_write_mode():
-                _show_notes(comparison.dataset)
+                for note in comparison.dataset.notes:
+                    show(in_shell(f"{comparison.dataset.name}: {note}"))
             try:
                 comparison.run(names, progress=bar)
             finally:
                 with bar.external_write_mode():
                     _report(args, comparisons[:number])
-
-
-def _models_of(args: argparse.Namespace, comparison: Comparison) -> Sequence[str]:
-    return args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
 
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:

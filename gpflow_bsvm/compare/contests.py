@@ -75,7 +75,7 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
     if not folds:
         return None
     loss = comparison.kind.losses[score]
-    rows = {name: np.concatenate([loss(*fold) for fold in own]) for name, own in folds.items()}
+    rows = {name: np.concatenate([loss(y, P) for y, P in own]) for name, own in folds.items()}
     order = sorted(rows, key=lambda name: float(rows[name].mean()))
     pairs = list(permutations(order, 2))
     level = 1 - (1 - LEVEL) / max(1, len(pairs) // 2)

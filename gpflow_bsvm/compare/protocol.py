@@ -167,7 +167,9 @@ class Comparison:
         finally:
             if bar is not progress:
                 bar.close()
-            self._sort(names)
+            # Tables and pictures need the order of `names`.
+            self.fold_scores.sort(key=lambda score: (score.fold, names.index(score.model)))
+            self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: labels [n] and predictions [n, K] of all held-out rows, fold after fold."""
@@ -179,11 +181,6 @@ class Comparison:
         """:return: True if a model ran on some folds but not on all."""
         counts = Counter(score.model for score in self.fold_scores)
         return any(number < self.settings.folds for number in counts.values())
-
-    def _sort(self, names: list[str]) -> None:
-        """Sort the scores in the order of `names`, as tables and pictures need."""
-        self.fold_scores.sort(key=lambda score: (score.fold, names.index(score.model)))
-        self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
 
     def _one(self, name: str, fold: Fold) -> FoldScore:
         made = partial(FoldScore, self.dataset.name, name, fold.number)

@@ -158,11 +158,12 @@ class Trainer:
         gamma: float,
     ) -> Iterator[float]:
         """Yield the ELBO that each step reports."""
+        X, Y = data
         for number in range(num_steps):
-            ramp = GROWTH**number / len(data[0]) if self._steps.ramp else 1.0
+            ramp = GROWTH**number / len(X) if self._steps.ramp else 1.0
             self._gamma.assign(min(gamma, ramp))
             try:
-                elbo = float(step(*data))
+                elbo = float(step(X, Y))
             except tf.errors.InvalidArgumentError as error:  # raised by GPflow for an indefinite q
                 raise FloatingPointError(f"no finite q after step {number + 1}") from error
             if not math.isfinite(elbo):

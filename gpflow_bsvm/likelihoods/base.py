@@ -48,7 +48,8 @@ def sites(
     :param likelihood: any GPflow likelihood.
     """
     if has_hook(likelihood, "sites"):
-        return Sites(*likelihood.sites(X, Fmu, Fvar, Y))
+        w, r = likelihood.sites(X, Fmu, Fvar, Y)
+        return Sites(w, r)
     return sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)
 
 

@@ -89,6 +89,7 @@ def _decorated(function: F, convert: Callable[[Any, float, float], Any]) -> F:
                 rows = given.arguments[name]
                 given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
         answer = function(model.model_, *given.args[1:], **given.kwargs)
-        return convert(answer, *getattr(model, "units_of_y", (1.0, 0.0)))
+        scale, center = getattr(model, "units_of_y", (1.0, 0.0))
+        return convert(answer, scale, center)
 
     return cast(F, of_either)

@@ -109,10 +109,7 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
 
 
 @check_shapes(
-    "alpha: [batch..., K]",
-    "Fmu: [batch..., L]",
-    "Fvar: [batch..., L]",
-    "return: [batch...]",
+    "alpha: [batch..., K]", "Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch...]"
 )
 def bound_at(
     likelihood: Any, alpha: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType

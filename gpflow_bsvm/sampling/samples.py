@@ -96,7 +96,7 @@ class Samples:
     def _draws_of_f(self, rows: Projected) -> AnyNDArray:
         """:return: [chains * draws, N, L], without residual."""
         phi = rows.features.phi.numpy()
-        s = self.s.reshape(-1, *self.s.shape[2:])
+        s = np.concatenate(self.s)
         f = np.einsum("gnm,sgm->sng" if len(phi) > 1 else "gnm,slm->snl", phi, s)
         return np.asarray(f + rows.features.mean.numpy())
 

@@ -37,7 +37,7 @@ class Encoder(ValueEncoder):
             given = self._parts(value.parameters, place)
             return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}
         description = self._new(value, place)
-        self._remember(value)
+        self._remember([value])
         return description
 
     def _new(self, value: Any, place: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Encoder(ValueEncoder):
             return self._network(value)
         raise _refusal(value, place)
 
-    def _remember(self, *values: Any) -> None:
+    def _remember(self, values: Sequence[Any]) -> None:
         for value in values:
             self._seen[id(value)] = len(self._seen), value
 
@@ -61,7 +61,7 @@ class Encoder(ValueEncoder):
         # No layers: Keras would import modules and call functions named in their description.
         self.networks.append(value)
         weights = [self._store(weight) for weight in value.get_weights()]
-        self._remember(*as_variables(value.weights))
+        self._remember(as_variables(value.weights))
         return {"kind": "network", "names": names_of(value), "weights": weights}
 
     def _parameter(self, value: gpflow.Parameter, place: str) -> dict[str, Any]:

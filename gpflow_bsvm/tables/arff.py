@@ -14,6 +14,7 @@ _ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)\s*({
 _FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
 #: A quoted text, or a comment after a space.
 _COMMENT = re.compile(rf"((?<![^\s,])(?:{_QUOTED}))|\s%.*")
+_DECLARES = "@attribute"
 _TYPES = ("numeric", "real", "integer", "string", "date")
 #: Date formats in ISO 8601 order, including Weka's default.
 _ISO = re.compile(r"$|yyyy-MM-dd|HH:mm")
@@ -36,7 +37,8 @@ class Arff(Format):
         self.path = path
         self.encoding = encoding
         self.header = ends[0]
-        declared = [*map(_declared, filter(_is_attribute, lines[: self.header]))]
+        above = [line for line in lines[: self.header] if line.lstrip()[:10].lower() == _DECLARES]
+        declared = [*map(_declared, above)]
         self.names = [name for name, *_ in declared]
         self.types = dict.fromkeys(self.names, arrow.string())
         self.words = [name for name, kind, _ in declared if kind[:1] == "{"]
@@ -57,10 +59,6 @@ class Arff(Format):
                         raise ValueError(f"line {number} has a weight, {row[-1]}: make it a column")
                     check_width(row, width, number)
                     yield row
-
-
-def _is_attribute(line: str) -> bool:
-    return line.lstrip()[:10].lower() == "@attribute"
 
 
 def _declared(line: str) -> tuple[str, str, str]:

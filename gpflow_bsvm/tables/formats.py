@@ -21,11 +21,7 @@ parquet = Later("pyarrow.parquet", "files")
 datasets = Later("sklearn.datasets")
 
 #: The first bytes of compressed files.
-_PACKED = {
-    "gzip": rb"\x1f\x8b",
-    "bz2": rb"BZh[1-9]1AY&SY",
-    "zstd": rb"\x28\xb5\x2f\xfd",
-}
+_PACKED = {"gzip": rb"\x1f\x8b", "bz2": rb"BZh[1-9]1AY&SY", "zstd": rb"\x28\xb5\x2f\xfd"}
 
 
 class Format:
@@ -107,7 +103,8 @@ class SVMLight(Format):
         except ValueError as error:
             hint = "labels and values of svmlight files must be numbers; words need CSV or Parquet"
             raise ValueError(f"{error}: {hint}") from error
-        self.path, self.num_rows = path, len(self._labels)
+        self.path = path
+        self.num_rows = len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
         asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
         more = [name[0] for name in asked if name]
