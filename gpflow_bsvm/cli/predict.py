@@ -66,7 +66,8 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(
             f"--id {key} is also the name of a column of predictions: rename it in the table"
         )
-    (features, known), given = _of_training(args.model), options(args)
+    features, known = _of_training(args.model)
+    given = options(args)
     if "na_values" in given:
         given["na_values"] = [*known.get("na_values", ()), *given["na_values"]]
     if wrong := sorted({*given.get("words", ())} & {*features}):

@@ -52,11 +52,8 @@ class DaskReader(Reader):
         rows = copy.copy(self)
         client = present_client()
         if client is not None:
-            rows._workers = functools.cache(
-                functools.partial(
-                    checked_partitions, Cluster(client), self.partitions, check, chunk_rows
-                )
-            )
+            read = functools.partial(checked_partitions, Cluster(client), self.partitions)
+            rows._workers = functools.cache(functools.partial(read, check, chunk_rows))
         return super(DaskReader, rows).opened(check, chunk_rows)
 
     @property

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-KINDS = TWO, MORE, NUMBERS = "two classes", "more than two classes", "numbers"
+TWO = "two classes"
+MORE = "more than two classes"
+NUMBERS = "numbers"
+KINDS = (TWO, MORE, NUMBERS)
 CLASSES = (TWO, MORE)
 LEARNT = ("learnt",)
 FIXED = ("fixed",)

@@ -65,7 +65,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         if np.ndim(C):
             if thresholds is not None:
                 raise ValueError("bin edges are the thresholds: leave thresholds= out")
-            C, thresholds = np.size(C) + 1, C
+            thresholds = C
+            C = np.size(C) + 1
         super().__init__(C, penalty, bound, about={"levels": levels, "latent_dim": 1})
         number = C - 1
         start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
@@ -76,7 +77,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
             raise ValueError(f"thresholds must be {number} increasing numbers, got {start}")
         self.thresholds = Parameter(theta, transform=tfp.bijectors.Ascending())
         # All levels of the first threshold come first, then those of the next.
-        self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
+        self.W = np.tile(self.levels.W, (number, 1))
+        self.b = np.tile(self.levels.b, number)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """As in `CategoricalLikelihood`, but classes may be absent: their order is known."""

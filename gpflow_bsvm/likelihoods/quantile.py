@@ -67,9 +67,15 @@ class Quantile(HingeSum):
         W = np.stack([np.ones(K), logits], axis=-1) if tied else np.eye(K)
         b = check_penalty(scale, "scale") * logits if tied else np.zeros(K)
         # The hinges of y above the quantiles come first, then those of y below.
-        about: Any = {"W": np.tile(W, (2, 1)), "b": np.tile(b, 2)}
-        about |= {"input_dim": None, "observation_dim": None, "latent_dim": W.shape[1]}
-        super().__init__(penalty, bound, **about)
+        super().__init__(
+            penalty,
+            bound,
+            W=np.tile(W, (2, 1)),
+            b=np.tile(b, 2),
+            input_dim=None,
+            observation_dim=None,
+            latent_dim=W.shape[1],
+        )
         self.weight = W.shape[1] / K
         set_trainable(self.penalty, True)
 

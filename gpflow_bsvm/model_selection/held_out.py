@@ -150,9 +150,9 @@ class Refits:
         left-out rows of the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS` rows on
         the scale stays 1, because the full fit's probabilities are then better than those of folds.
         """
-        (Y, weight), f = self._labels(_tests(self._folds)), self._best[1]
+        Y, weight = self._labels(_tests(self._folds))
         if len(Y) < ENOUGH_ROWS:
-            scale = fit_link(link, f, Y, weight, len(Y), "scale")["scale"]
+            scale = fit_link(link, self._best[1], Y, weight, len(Y), "scale")["scale"]
             number = np.sum(weight)
             link.scale.assign(scale ** (number / (number + LITTLE)))
 
