@@ -49,9 +49,7 @@ _compiled_columns = Compiled(_columns)
 
 
 class GaussianProcess(Baseline):
-    """
-    :ivar model: the latest model.
-    """
+    """:ivar model: the latest model."""
 
     model: Any
 

@@ -15,9 +15,7 @@ _PACKAGES = ("gpflow", "tensorflow", "tensorflow-probability", "numpy", "scikit-
 
 
 def provenance() -> dict[str, str | int]:
-    """
-    :return: versions of Python and packages; "processor"; "cores" available to this process.
-    """
+    """:return: versions of Python and packages; "processor"; "cores" available to this process."""
     versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
     versions = {"python": platform.python_version(), "gpflow_bsvm": __version__} | versions
     return {**versions, "processor": _processor(), "cores": joblib.cpu_count()}

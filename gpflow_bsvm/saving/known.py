@@ -36,6 +36,7 @@ def register(cls: type) -> type:
     function. A file holds attributes but no code, so that the loading process must register the
     class too. Loading calls no constructor and takes attributes from the file: do not register a
     class whose methods are dangerous with an attacker's attributes.
+
     :param cls: a class (`register` is also a decorator).
     :return: the class.
     :raise TypeError: unless it is a class.

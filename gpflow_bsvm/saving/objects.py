@@ -117,9 +117,7 @@ class Decoder(ValueDecoder):
     def __init__(
         self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
     ) -> None:
-        """
-        :param network: the user's networks, in order; they receive the file's weights.
-        """
+        """:param network: the user's networks, in order; they receive the file's weights."""
         super().__init__(arrays)
         self._objects: list[Any] = []  # in the order of their descriptions
         self._own = iter(network)
