@@ -109,8 +109,7 @@ def _candidates(directory: str, name: str) -> list[Path]:
 
 def _read(path: str, target: str | None, numbers: bool, impute: bool, options: Options) -> Dataset:
     how: Any = {"words": True, "classes": None if numbers else "auto"} | options
-    reading = Reading(target, **how)
-    rows = Files(Table(find_files(path), reading, labelled=True))
+    rows = Files(Table(find_files(path), Reading(target, **how), labelled=True))
     pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
     X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
     y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]

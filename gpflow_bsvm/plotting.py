@@ -34,8 +34,7 @@ def figure(
     require("matplotlib")
     from matplotlib.figure import Figure
 
-    size = (width * num_columns, height * num_rows)
-    fig = Figure(figsize=size, layout="constrained")
+    fig = Figure(figsize=(width * num_columns, height * num_rows), layout="constrained")
     return fig, list(fig.subplots(num_rows, num_columns, squeeze=False).flat)
 
 

@@ -96,8 +96,7 @@ def _predict(args: argparse.Namespace) -> int:
     from .. import load
     from ..files import Files
 
-    rows = Files(table)
-    number = _write(load(args.model), rows, args)
+    number = _write(load(args.model), Files(table), args)
     show(f"{number} rows written to {args.output}")
     return 0
 

@@ -34,6 +34,7 @@ RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
 CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
 
 
+@Compiled
 def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
     """:return: `regression.columns`, [N, 2 + T]; by default, quantiles are Gaussian."""
     mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
@@ -45,9 +46,6 @@ def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
     return tf.concat([mean, log_p, quantiles], axis=1)
 
 
-_compiled_columns = Compiled(_columns)
-
-
 class GaussianProcess(Baseline):
     """:ivar model: the latest model."""
 
@@ -55,7 +53,7 @@ class GaussianProcess(Baseline):
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """See `Baseline`."""
-        columns = _compiled_columns.bind(self.model.likelihood)
+        columns = _columns.bind(self.model.likelihood)
         mean, variance = self.model.predict_f(X)
         return np.asarray(columns(X, mean, variance, y[:, None]))
 

@@ -133,8 +133,7 @@ def _mark_seconds(ax: Axes) -> None:
     powers = np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = np.outer(10.0**powers, (1, 2, 5) if high < 200 * low else (1,)).ravel()
     first = np.searchsorted(ticks, low, "right") - 1
-    last = np.searchsorted(ticks, high)
-    ticks = ticks[first : last + 1]
+    ticks = ticks[first : np.searchsorted(ticks, high) + 1]
     ax.set(xlim=(ticks[0], ticks[-1]))
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)

@@ -119,5 +119,4 @@ def _some(X: AnyNDArray, number: int, seed: int) -> AnyNDArray:
 
 
 def _mean_distance(F: AnyNDArray) -> float:
-    distance = pairwise_distances(F).sum() / max(1, len(F) * (len(F) - 1))
-    return float(distance) or 1.0
+    return float(pairwise_distances(F).sum() / max(1, len(F) * (len(F) - 1))) or 1.0

@@ -82,9 +82,7 @@ class Samples:
             f = self._draws_of_f(rows)
             residual = np.maximum(rows.features.residual, 0) * np.ones_like(f[0])
             each = np.array([predict(rows.batch.X, one, residual) for one in f])
-            mean = each[:, 0]
-            variance = each[:, 1]
-            return mean.mean(0), mean.var(0) + variance.mean(0)
+            return each[:, 0].mean(0), each[:, 0].var(0) + each[:, 1].mean(0)
 
         mean, variance = self._map(moments, X)
         return mean.numpy(), variance.numpy()
