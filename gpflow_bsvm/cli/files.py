@@ -54,8 +54,8 @@ _IN_SHELL = {
     "BSVMRegressor is for numbers": "--task regression is for numbers",
     ', texts or classes="any" of files are': ", --task classification is",
     "drop or impute such rows first": "a model that is trained with --impute fills such values",
-    "Give another directory, or delete this one to start anew": "Give another --output, or delete "
-    "that directory to start anew",
+    "Give another directory, or delete this one to start": "Give another --output, or delete that "
+    "directory to start",
 }
 
 

@@ -1,6 +1,8 @@
 """Options of the commands: how they are written, what a model keeps of them, what errors advise."""
 
+import ast
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +32,20 @@ def test_an_option_may_be_given_again():
     )
 
 
+@pytest.mark.parametrize("advice", cli.files._IN_SHELL)
+def test_advice_for_the_shell_replaces_some_advice_of_python(advice):
+    room = Path(cli.__file__).parent
+    texts = [
+        node.value
+        for path in room.parent.rglob("*.py")
+        if path.parent != room
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert any(advice in text for text in texts)
+
+
+@pytest.mark.filterwarnings("always")
 def test_warnings_are_lines(capsys):
     with told_in_lines():
         for advice in ("give inference= more max_steps", "use another"):
