@@ -95,9 +95,7 @@ def compiled_log_density(
 
 
 @Compiled
-def compiled_cdf(
-    likelihood: Any, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Tensor
-) -> tf.Tensor:
+def compiled_cdf(likelihood: Any, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
     """:return: P(y <= Y), for likelihoods of numbers."""
     return likelihood.predict_cdf(mean, variance, Y)
 
