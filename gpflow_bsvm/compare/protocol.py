@@ -153,11 +153,9 @@ class Comparison:
         settings = self.settings
         bar = progress if isinstance(progress, tqdm) else progress_bar([(self, names)], progress)
         tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow, so once
-        shared = folds(
-            self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing
-        )
+        each = folds(self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing)
         try:
-            for fold in shared:
+            for fold in each:
                 # A new order for each fold: threads and memory of the previous model affect the
                 # next one's time.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):

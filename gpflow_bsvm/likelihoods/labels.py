@@ -93,8 +93,7 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
     *batch, found = Y.shape
     if found != columns and (not batch or None not in (found, columns)):
         hint = "use Y[:, None]" if not batch else otherwise
-        shape = tuple(Y.shape)
-        raise ValueError(f"{what}, got shape {shape}{hint and f'; {hint}'}")
+        raise ValueError(f"{what}, got shape {tuple(Y.shape)}{hint and f'; {hint}'}")
 
 
 def check_class_column(Y: Any) -> None:
