@@ -284,7 +284,7 @@ def images(num_rows=16, size=7):
     return pictures.reshape(num_rows, -1), Y.astype(float)
 
 
-@SPARSE
+@pytest.mark.parametrize("sparse", [pytest.param(SVGP, marks=pytest.mark.slow), BSVM])
 def test_convolutional_kernels(sparse):
     X, Y = data = images()
     kernel = gpflow.kernels.Convolutional(gpflow.kernels.SquaredExponential(), [7, 7], [3, 3])

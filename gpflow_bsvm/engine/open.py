@@ -49,13 +49,15 @@ def weighted(model: Model, source: Source) -> Source:
     """
     if model.num_data is None:
         return source
-    warn_of_fewer_rows(float(model.num_data), source)
     return source.scaled(float(model.num_data) / source.num_rows)
 
 
-def warn_of_fewer_rows(num_data: float, source: Source) -> None:
-    """Warn if the data have more rows than the model's `num_data`."""
-    if source.counted and num_data < source.num_rows:
+def warn_of_fewer_rows(model: Model, source: Source) -> None:
+    """Warn if the rows of a fit outnumber the model's `num_data`."""
+    if model.num_data is None or not source.counted:
+        return
+    num_data = float(model.num_data)
+    if num_data < source.num_rows:
         warn(
             f"the model's num_data is {num_data:.0f}, but the data have {source.num_rows} rows: "
             f"each row counts as {num_data / source.num_rows:.3g} rows; set num_data to the number "

@@ -15,7 +15,7 @@ from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
 from ..engine.contracts import Model
-from ..engine.open import open_data, weighted
+from ..engine.open import open_data, warn_of_fewer_rows, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
@@ -124,7 +124,9 @@ class Algorithm(ABC):
         :param record: the record to fill: an empty `History`, or `Draws`.
         """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
-        source = weighted(model, source) if self.weighs else source
+        if self.weighs:
+            warn_of_fewer_rows(model, source)
+            source = weighted(model, source)
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)

@@ -81,7 +81,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
         self._model = model
         self.max_steps = options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
-        warn_of_fewer_rows(self._num_data, data)
+        if data.indexed:  # others may have to be counted
+            warn_of_fewer_rows(model, data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(without_point(model.natural()), memory)
         most = int(min(options.record_every, options.max_steps, self.most_batches))

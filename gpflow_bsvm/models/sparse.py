@@ -13,11 +13,13 @@ from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.config import default_float
 from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
+from scipy.sparse import issparse
 
 from ..checks import check_rate
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_data, check_dtype
 from ..engine.contracts import check_floats, check_model, check_width, jitter_of
+from ..engine.kernel_check import check_codes
 from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_and_root, whiten
 from ..engine.prior import Prior, compiled_prior_factor
 from ..engine.projection import Projected, Projector, project
@@ -181,11 +183,20 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         As in `gpflow.models.SVGP`, but models of a kind share one graph. Rows with NaN give NaN,
         while functions of `gpflow_bsvm.prediction` refuse them.
+
+        :raise TypeError: for sparse rows, which functions of `gpflow_bsvm.prediction` take.
+        :raise ValueError: for rows of another width, or with codes that a `Coregion` lacks.
         """
+        if issparse(Xnew):
+            raise TypeError(
+                "predict_f needs a dense X: for sparse rows use "
+                "gpflow_bsvm.prediction.predict_marginals(model, X)"
+            )
         check_dtype(Xnew)
         X = tf.convert_to_tensor(Xnew, default_float())
         if tf.executing_eagerly():
             check_width(self, X)
+            check_codes(self.kernel, X)
         if full_cov or full_output_cov or len(X.shape) != 2:
             with self._own_jitter():
                 return super().predict_f(X, full_cov, full_output_cov)

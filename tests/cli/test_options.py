@@ -172,6 +172,7 @@ def train_mixed(folder, *options):
     return run("train", folder / "t.parquet", *how, "--output", folder / "m.npz")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick_training")
 def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys, monkeypatch):
     # A hinge takes no order.

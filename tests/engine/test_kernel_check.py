@@ -133,6 +133,7 @@ def test_a_code_that_coregion_does_not_have(data):
     wrong = np.where(np.arange(len(X))[:, None] == [-1, 7], 4.0, X)
     for ask in (
         lambda: gb.prediction.predict_marginals(model, wrong),
+        lambda: model.predict_f(wrong),
         lambda: gb.fit(model, (wrong, data[1])),
     ):
         with pytest.raises(ValueError, match=r"row 7 of X has code 4, .* has codes 0 to 3"):

@@ -230,6 +230,7 @@ def num_graphs() -> int:
     return sum(len(c._graphs) for c in gc.get_objects() if type(c) is Compiled)
 
 
+@pytest.mark.slow
 def test_nothing_of_a_users_is_kept():
     def fit():
         class Own(ByClass):

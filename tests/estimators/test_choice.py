@@ -44,6 +44,7 @@ def test_the_scale_is_the_weighted_geometric_mean(best):
     assert len(set(asked)) == len(asked) < len(nats)
 
 
+@pytest.mark.slow
 def test_all_lengthscales_move_together_to_what_held_out_rows_say(stripes, spec):
     model = initial_model(spec._replace(learn_kernel=False), stripes).model
     choice.choose_scale(spec, model, stripes)

@@ -41,6 +41,7 @@ def learned(Z, rows, kernel=None):
     return initial_model(Specification(2, "levels", 2.0, kernel=kernel, Z=Z), rows)
 
 
+@pytest.mark.slow
 def test_a_kernel_learned_with_few_points_has_the_bound_of_all(Z, rows, monkeypatch):
     model, history = learned(Z, rows)
     np.testing.assert_array_equal(model.inducing_variable.Z, Z)

@@ -220,6 +220,7 @@ def told_by(fit):
     return [str(one.message) for one in told]
 
 
+@pytest.mark.slow
 def test_inducing_points_that_steps_have_taken_from_the_rows(data):
     """Adam's steps are .05 long, whatever the scale of X."""
     X, Y = data[0] * 1e-6, data[1]

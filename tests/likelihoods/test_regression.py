@@ -75,6 +75,7 @@ def test_the_mean_loss_is_the_integral(C, epsilon, m, v, y):
     np.testing.assert_allclose(found, [expected], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_numbers_have_a_density_and_quantiles():
     likelihood, m, v = EpsilonInsensitive(3.0, 0.4), column(0.2), column(0.3)
     y = np.linspace(-12, 12, 200_001)

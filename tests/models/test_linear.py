@@ -89,7 +89,7 @@ def test_two_stochastic_steps_by_hand():
 @pytest.mark.slow
 def test_stochastic_steps_are_the_papers_update_on_minibatches(data):
     """Eq. 14 of Wenzel et al. (2017) in natural parameters, a batch counted n / s times; NumPy."""
-    Sigma, sizes, rho = covariance(4), [25, 5, 30], 0.3
+    Sigma, sizes, rho = covariance(4), [20, 20, 20], 0.3
     model = LinearBSVM(3, Hinge(bound="augmented"), Sigma, num_data=60)
     ends = np.cumsum(sizes)
     batches = [tuple(part[e - s : e] for part in data) for s, e in zip(sizes, ends)]
@@ -229,6 +229,12 @@ def test_sparse_rows_of_a_sparse_model(sparse):
     np.testing.assert_array_equal(*(history.elbo for history in histories))
     densities = [gb.prediction.leave_one_out_density(models[0], (x, Y)) for x in (X, matrix)]
     assert densities[0] == densities[1]
+
+
+def test_predict_f_names_what_takes_sparse_rows(sparse):
+    _, matrix, _ = sparse
+    with pytest.raises(TypeError, match="predict_marginals"):
+        LinearBSVM(matrix.shape[1], Hinge()).predict_f(matrix)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -56,7 +56,14 @@ def with_gradients(model, predict):
     return *found, *tape.gradient(number, variables, unconnected_gradients="zero")
 
 
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(MODELS[name], marks=[pytest.mark.slow] * (name == "separate"))
+        for name in MODELS
+    ],
+    ids=MODELS,
+)
 def test_predictions_and_their_gradients_are_those_of_gpflow(make):
     model = make()
     randomise(model)
