@@ -285,7 +285,7 @@ def swallowing():
     return {"identity": {"mean_function": identity} | levels, "own": {"kernel": Swallows()}}
 
 
-@pytest.mark.parametrize("name", ["identity", "own"])
+@pytest.mark.parametrize("name", ["own", pytest.param("identity", marks=pytest.mark.slow)])
 def test_a_parameter_that_no_attribute_holds(name):
     model = make_model(DATA, **swallowing()[name])
     check_fit(model, CAVI(max_steps=5, tol=0))

@@ -81,6 +81,7 @@ def test_coefficients_of_a_regressor_predict(rows):
     )
 
 
+@pytest.mark.slow
 def test_lengthscales_are_in_the_order_of_the_columns(rows):
     X, f = rows
     kernel = SquaredExponential(lengthscales=[3.0, 1.0], active_dims=[4, 0])

@@ -173,6 +173,7 @@ def test_a_single_class_that_is_left_is_predicted_everywhere(moons):
     assert (found.predict(X) == 1).all() and found.classes_.tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_bootstraps_may_lack_a_class(moons):
     X, y = moons
     rare = np.where(np.arange(120) == 7, 2, y)
@@ -233,7 +234,8 @@ def test_many_numbers_are_warned_of_at_once():
     assert len(warned) == 1 and warned[0].filename == __file__
 
 
-@pytest.mark.parametrize("names", [ORDER, pytest.param(sorted(ORDER), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [ORDER, sorted(ORDER)])
 def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, names):
     X, words, _ = grades
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "grade": words})

@@ -50,6 +50,7 @@ def test_a_kernel_learned_with_few_points_has_the_bound_of_all(Z, rows, monkeypa
     np.testing.assert_allclose(history.elbo[-1], learned(Z, rows).history.elbo[-1], rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_learning_goes_on_with_the_points_that_the_learned_kernel_tells_apart(Z, rows):
     model, numbers = learned(Z, rows).model, []
 
@@ -66,6 +67,7 @@ def test_learning_goes_on_with_the_points_that_the_learned_kernel_tells_apart(Z,
     np.testing.assert_array_equal(model.inducing_variable.Z, Z)
 
 
+@pytest.mark.slow
 def test_a_users_kernel_is_learned_with_all_points(Z, rows, monkeypatch):
     monkeypatch.setattr(training, "told_apart", None)
     learned(Z, rows, kernel_of(3.0))

@@ -214,6 +214,7 @@ def test_the_mode_is_the_svr():
     np.testing.assert_allclose(model.predict_f(X)[0][:, 0], expected, atol=1e-5)  # where ECM stops
 
 
+@pytest.mark.slow
 def test_the_mode_is_the_one_class_svm():
     X, _ = make_data(40)
     kernel = gpflow.kernels.SquaredExponential(lengthscales=1.2)

@@ -140,6 +140,7 @@ def test_labels_that_the_likelihood_does_not_know_have_a_reason(data, likelihood
             ask(bad)
 
 
+@pytest.mark.slow
 def test_softmax_takes_labels_of_any_dtype(data):
     """Its expectations are by random numbers, the same for each dtype here."""
     X, Y = data[0], (data[1] > 0).astype(int)
@@ -156,7 +157,9 @@ def test_softmax_takes_labels_of_any_dtype(data):
     assert np.ptp([q for q, _ in found], axis=0).max() == 0
 
 
-@pytest.mark.parametrize("part", [Hinge, gpflow.likelihoods.Gaussian])
+@pytest.mark.parametrize(
+    "part", [Hinge, pytest.param(gpflow.likelihoods.Gaussian, marks=pytest.mark.slow)]
+)
 def test_a_switched_likelihood(data, part):
     X, Y = data
     which = (np.arange(len(X)) % 2)[:, None]

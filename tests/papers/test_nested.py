@@ -199,6 +199,7 @@ def test_the_bound_never_falls_where_rounding_is_of_its_size():
     assert (np.diff(elbo) >= 0).all()
 
 
+@pytest.mark.slow
 def test_priors_of_hyperparameters_count(data):
     model = make(data, 3)
     gpflow.set_trainable(model.likelihood, False)
