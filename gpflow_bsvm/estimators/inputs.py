@@ -161,8 +161,9 @@ def shift_and_scale(
 def refuse_underflow(X: Any, variance: AnyNDArray) -> None:
     """:raise ValueError: for a column that varies by so little that its variance is 0."""
     if not scipy.sparse.issparse(X):
-        tiny = np.abs(X).max(axis=0) < np.sqrt(np.finfo(X.dtype).tiny)
-        lost = np.flatnonzero(tiny & (variance == 0) & (np.ptp(X, axis=0) > 0))
+        spread = np.ptp(X, axis=0)
+        tiny = (spread > 0) & (spread < np.sqrt(np.finfo(X.dtype).tiny))
+        lost = np.flatnonzero(tiny & (variance == 0))
         if len(lost):
             raise ValueError(
                 f"column {lost[0]} of X is so small that its variance underflows: check the units"
