@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gpflow_bsvm.quiet import LEVEL, quiet
+from gpflow_bsvm.notices import LEVEL, quiet
 
 NOISE = b"I0000 00:00:1795.982 7454 port.cc:153] oneDNN custom operations are on.\n"
 

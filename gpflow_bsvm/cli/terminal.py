@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from ..notices import LEVEL, quiet
+
 PROGRAM = "gpflow-bsvm"
 #: The start of a warning's advice on Python parameters.
 _ADVICE = r"[:;] (?:unless that is meant )?(?:use|try|give|leave|scale)\b"
@@ -43,8 +45,12 @@ def integer(least: int) -> Callable[[str], int]:
 
 def import_quietly() -> None:
     """Import TensorFlow without its messages, and restrict its logging to errors."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from .. import quiet  # noqa: F401
+    os.environ.setdefault(LEVEL, "3")
+    with quiet():
+        import check_shapes  # imports TensorFlow
+    # Writing shapes into the docstrings of GPflow would take 2 s.
+    check_shapes.set_rewrite_docstrings(None)
+    import gpflow_bsvm.quiet  # noqa: F401
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
