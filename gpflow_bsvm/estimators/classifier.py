@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from scipy.stats import norm
+from scipy.special import log_ndtr, ndtr
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
@@ -285,7 +285,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         values = self._predicted(X)
         if values.ndim == 2:
             return values
-        return norm.cdf(np.stack([-values, values], axis=-1)).astype(values.dtype)
+        return ndtr(np.stack([-values, values], axis=-1))
 
     def predict_log_proba(self, X: Any) -> AnyNDArray:
         """
@@ -293,7 +293,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         :return: [N, C], logarithms of `predict_proba`, finite even where that is 0.
         """
         scores = self.decision_function(X)
-        return scores if scores.ndim == 2 else norm.logcdf(np.stack([-scores, scores], axis=-1))
+        return scores if scores.ndim == 2 else log_ndtr(np.stack([-scores, scores], axis=-1))
 
     def predict(self, X: Any) -> AnyNDArray:
         """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import SquaredExponential
-from scipy.stats import norm
+from scipy.special import ndtr
 from sklearn.base import OutlierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import NearestNeighbors
@@ -98,7 +98,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         :return: [N, 2], probabilities of an outlier and of a row similar to the training rows.
         """
         z = self._ask(predict_probits, X)
-        return np.asarray(norm.cdf(np.concatenate([-z, z], axis=1)))
+        return np.asarray(ndtr(np.concatenate([-z, z], axis=1)))
 
     def _specify(self, seed: int, data: Data) -> Specification:
         spec = specify(self, seed, loss="one_class", learn_kernel=False)

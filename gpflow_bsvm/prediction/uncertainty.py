@@ -20,7 +20,8 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
-from scipy.stats import entropy, norm, qmc
+from scipy.special import ndtr
+from scipy.stats import entropy, qmc
 
 from ..checks import check_whole
 from ..engine.contracts import Model, chunk_rows
@@ -50,7 +51,7 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
         if decide is not None:
             mean, variance = decide(mean, variance)
         if mean.shape[1] == 1:
-            return np.asarray(norm.cdf(-abs(mean) / np.sqrt(variance))[:, 0])
+            return np.asarray(ndtr(-abs(mean) / np.sqrt(variance))[:, 0])
         return 1 - _largest(mean, variance).numpy().max(axis=-1)
 
     return np.asarray(map_f(model, X, look))
