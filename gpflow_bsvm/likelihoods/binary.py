@@ -39,6 +39,13 @@ def expected_ramp(m: tf.Tensor, s: tf.Tensor) -> tf.Tensor:
     return m * normal_cdf(m / s) + s * normal_pdf(m / s)
 
 
+@check_shapes("mean: [batch..., 1]", "variance: [batch..., 1]", "return: [batch..., 2]")
+def both_sides(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+    """:return: P(b < 0) and P(b > 0), b ~ N(mean, variance), both accurate if small."""
+    z = mean / tf.sqrt(variance)
+    return normal_cdf(tf.concat([-z, z], axis=-1))
+
+
 class BinaryLikelihood(Classification, ScalarLikelihood):
     r"""
     Base of the binary likelihoods: one latent function per column of Y, labels in {0, 1} (as
@@ -70,6 +77,11 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
         # At a huge prior variance, cancellation may give a negative variance.
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         return (self.scale * Fmu + self.offset) / tf.sqrt(variance)
+
+    @check_shapes("Fmu: [batch..., 1]", "Fvar: [batch..., 1]", "return: [batch..., 2]")
+    def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: P(g f + d < 0) and P(g f + d > 0), f ~ N(Fmu, Fvar)."""
+        return both_sides(self.scale * Fmu + self.offset, tf.square(self.scale) * Fvar)
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -16,6 +16,7 @@ from .categorical import CategoricalLikelihood
 from .hinge import HingeSum, Terms
 from .labels import check_binary_labels, check_columns, signs
 from .levels import LINKS, Levels, location_spread, log_probabilities, log_slopes
+from .maximum import favoured
 
 
 class LevelHinges(Classification, HingeSum):
@@ -103,10 +104,16 @@ class LevelHinges(Classification, HingeSum):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: mean and variance of f_t at the decision level t = 1/2, [..., G]."""
-        b, W, W2 = (tf.constant(part[0], default_float()) for part in self.levels.at(np.zeros(1)))
+        """:return: mean and variance of f_t, [..., G], at the level t of calibrated P = 1/2."""
+        level = self.levels.at(np.array([-float(self.offset / self.scale)]))
+        b, W, W2 = (tf.constant(part[0], default_float()) for part in level)
         mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
         return mean, tf.linalg.matvec(self.by_target(Fvar), W2)
+
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
+    def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: P(f_t favours class c) at the level of `decisions`."""
+        return favoured(*self.decisions(Fmu, Fvar))
 
 
 class LevelHinge(LevelHinges):

@@ -21,7 +21,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from scipy.special import log_ndtr, ndtri_exp
 
-from .binary import normal_cdf, normal_pdf
+from .binary import both_sides, normal_cdf, normal_pdf
 
 #: Normal tails are cut off at this many standard deviations: Phi(-7.5) = 3e-14.
 REACH = 7.5
@@ -111,6 +111,14 @@ def maximum(mean: tf.Tensor, variance: tf.Tensor) -> Maximum:
     expected = nodes.low + tf.reduce_sum(F * total * nodes.above, axis=-1)
     probability /= tf.reduce_sum(probability, axis=-1, keepdims=True)
     return Maximum(expected, probability, tf.maximum(curvature, 0))
+
+
+@check_shapes("mean: [batch..., L]", "variance: [batch..., L]", "return: [batch..., C]")
+def favoured(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+    """:return: P(argmax_j f_j = c); for a single f the classes are f < 0 and f > 0."""
+    if mean.shape[-1] == 1:
+        return both_sides(mean, variance)
+    return maximum(mean, variance).probability
 
 
 @check_shapes("mean: [batch..., C]", "variance: [batch..., C]", "return[all]: [batch...]")

@@ -13,6 +13,7 @@ from check_shapes import inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import AnyNDArray, MeanAndVariance, TensorType
 
+from .binary import normal_cdf
 from .categorical import CategoricalLikelihood
 from .hinge import Terms
 from .level_hinge import LevelHinges
@@ -115,6 +116,15 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
             odds[..., 1:] > 0, below[..., 1:] - below[..., :-1], above[..., :-1] - above[..., 1:]
         )
         return tf.concat([below[..., :1], inner, above[..., -1:]], axis=-1)
+
+    @inherit_check_shapes
+    def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: P(theta_k < f_t < theta_k+1) at t = 1/2: that class k is the median of y | f."""
+        mean, variance = self.decisions(Fmu, Fvar)
+        below = normal_cdf((self.thresholds - mean) / tf.sqrt(variance))
+        edge = tf.zeros_like(mean)
+        cdf = tf.concat([edge, below, edge + 1], axis=-1)
+        return cdf[..., 1:] - cdf[..., :-1]
 
     @inherit_check_shapes
     def label_moments(self, p: tf.Tensor) -> MeanAndVariance:

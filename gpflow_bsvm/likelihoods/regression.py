@@ -133,7 +133,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         :return: the quantiles of y at these levels.
         :raise ValueError: for other levels.
         """
-        Fmu, Fvar = (tf.convert_to_tensor(part)[..., None] for part in (Fmu, Fvar))
+        Fmu, Fvar = (to_default_float(part)[..., None] for part in (Fmu, Fvar))
         return self.find_quantiles(self.predict_cdf, Fmu, Fvar, levels)
 
     @check_shapes("Fmu: [batch..., 1]", "Fvar: [batch..., 1]", "return: [batch..., T]")

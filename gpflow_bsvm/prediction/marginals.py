@@ -44,7 +44,8 @@ def predict_marginals(
 @check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    P(y = c) of all classes, or P(y = 1) for two classes; in regression, the mean of y.
+    P(y = c) of all classes, or P(y = 1) for two classes; in regression, the mean of y (`Quantile`:
+    its quantiles).
 
     Arguments and errors as in `predict_marginals`.
 

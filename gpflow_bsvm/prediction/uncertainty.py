@@ -3,12 +3,14 @@ r"""Measures of a classifier's uncertainty, row by row.
 With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
 
     variation ratio       1 - max_c P(argmax_j f_j = c): the probability that f, drawn from q,
-                          favours another class than q does (Wistuba & Rawat 2018, section 4)
+                          favours another class than q does (Wistuba & Rawat 2018, section 4);
+                          for two classes by the side of the link's 1/2, for ordered classes
+                          by the median of p(y | f)
     predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: the total uncertainty
     mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of it that more
                           data can remove (Houlsby et al. 2011); the rest is overlap of classes
 
-A single latent function means two classes, by the sign of f. For several rows together see `joint`.
+For several rows together see `joint`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
-from scipy.special import ndtr
 from scipy.stats import entropy, qmc
 
 from ..checks import check_whole
@@ -28,7 +29,7 @@ from ..engine.contracts import Model, chunk_rows
 from ..engine.shared_graph import Compiled
 from ..likelihoods.base import probabilities
 from ..likelihoods.labels import check_one_label, with_both_classes
-from ..likelihoods.maximum import maximum
+from ..likelihoods.maximum import favoured
 from .estimators import in_units_of_y, of_variance, takes_estimators
 from .marginals import map_f, predict_marginals, predict_probabilities
 
@@ -37,22 +38,19 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 @check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
-    1 - max_c P(argmax_j f_j = c), without the link's noise: in closed form (two classes) or by
-    quadrature (error about 1e-9).
+    1 - max_c P(f favours class c), without the link's noise: in closed form (two or ordered
+    classes) or by quadrature (error about 1e-9).
 
     :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as `predict_marginals`, for a likelihood without class probabilities, or if
         rows have several binary labels.
     """
     check_one_label(model.likelihood, model.q_shape[0])
-    decide = getattr(model.likelihood, "decisions", None)
+    decide = getattr(model.likelihood, "favoured", favoured)
 
     def look(_: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> AnyNDArray:
-        if decide is not None:
-            mean, variance = decide(mean, variance)
-        if mean.shape[1] == 1:
-            return np.asarray(ndtr(-abs(mean) / np.sqrt(variance))[:, 0])
-        return 1 - _largest(mean, variance).numpy().max(axis=-1)
+        chances = np.sort(decide(mean, variance), axis=-1)
+        return np.asarray(chances[:, :-1].sum(axis=-1))  # 1 - the largest would round
 
     return np.asarray(map_f(model, X, look))
 
@@ -106,12 +104,6 @@ def mutual_information(
 def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
     """:return: p(y | f), [S, N, P], for F [L, S, N]."""
     return probabilities(likelihood, X, tf.transpose(F, [1, 2, 0]))
-
-
-@Compiled
-def _largest(Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-    """:return: P(argmax_j f_j = c), [N, C]."""
-    return maximum(Fmu, Fvar).probability
 
 
 @takes_estimators

@@ -12,6 +12,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
+from gpflow.utilities import deepcopy
 
 from ..checkpoints.directory import Directory
 from ..checks import check_whole
@@ -33,7 +34,7 @@ class Samples:
     Draws of the weights s of the whitened features, f(x) = Phi(x) s + m(x) + residual.
 
     :ivar s: [chains, draws, L, M].
-    :ivar model: the sampled model; it defines the features, its q is ignored.
+    :ivar model: a copy of the sampled model, which defines the features; its q is ignored.
     """
 
     s: AnyNDArray
@@ -224,4 +225,4 @@ class Sampler(Algorithm):
         source = self._open(model, data, sample_weight)
         draws = Draws(np.empty([0, self.num_chains, *model.q_shape], default_float()))
         self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
-        return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), model)
+        return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), deepcopy(model))

@@ -68,6 +68,13 @@ def test_softmax_entropy_knows_means_only():
     np.testing.assert_allclose(softmax_entropy(model, X), expected, atol=1e-10)
 
 
+def test_softmax_entropy_refuses_ordered_classes():
+    ordered = gb.likelihoods.Ordinal(3)
+    model = gb.models.BSVM(gpflow.kernels.Matern32(), ordered, X[:2], num_latent_gps=2)
+    with pytest.raises(ValueError, match="ordered classes share theirs"):
+        softmax_entropy(model, X)
+
+
 # --- the kernel -----------------------------------------------------------------------------------
 
 

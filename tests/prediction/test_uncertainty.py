@@ -50,6 +50,36 @@ def test_variation_ratio_of_two_latent_functions_is_binary():
     np.testing.assert_allclose(variation_ratio(model, X_NEW), np.minimum(p, 1 - p), atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "likelihood, mean",
+    [
+        (Hinge(), [0.7]),
+        (gb.likelihoods.OneClass(), [1.1]),
+        (gb.likelihoods.LevelHinge(), [0.7, 0.2]),
+        (gb.likelihoods.Ordinal(3), [0.7, 0.2]),
+        (gb.likelihoods.Ordinal(3), [-0.1, 0.2]),
+    ],
+)
+def test_variation_ratio_is_of_the_link_s_decision(likelihood, mean):
+    """p(y | f) of draws, with an offset where there is one; ordered classes by their median."""
+    if "offset" in likelihood.neutral_link:
+        likelihood.scale.assign(1.3)
+        likelihood.offset.assign(likelihood.offset - 0.6)
+    row = np.zeros((1, 1))
+    q_sqrt = np.full((len(mean), 1, 1), 0.5)
+    kernel = gpflow.kernels.SquaredExponential()
+    model = gb.models.BSVM(kernel, likelihood, row, q_mu=np.array([mean]), q_sqrt=q_sqrt)
+    num_samples = 2**14
+    F = mean + 0.5 * np.random.default_rng(0).normal(size=(num_samples, len(mean)))
+    p = likelihood.invlink(F).numpy()
+    p = np.hstack([1 - p, p]) if p.shape[1] == 1 else p
+    chosen = (np.cumsum(p, axis=1) < 0.5).sum(axis=1)
+    others = 1 - np.bincount(chosen).max() / num_samples
+    tolerance = 4 * np.sqrt(0.25 / num_samples)  # of standard errors
+    np.testing.assert_allclose(variation_ratio(model, row), [others], atol=tolerance)
+    assert others > 0.02
+
+
 def test_variation_ratio_by_sampling(binary, four):
     num_samples = 2**14
     for model in (binary, four):

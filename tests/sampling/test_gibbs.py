@@ -38,6 +38,16 @@ def moments_by_quadrature(x, y, variance, penalty=2.0, offset=0.0, weight=1.0):
     return mean, trapezoid(p * (s - mean) ** 2, s)
 
 
+def test_draws_keep_the_features_of_their_model(data):
+    """Whitened draws mean nothing under another kernel."""
+    model = make_model(data, likelihood=Hinge())
+    draws = Gibbs(8, 2, num_chains=1).run(model, data)
+    before = draws.predict_y(data[0][:3])
+    model.kernel.lengthscales.assign(3.0)
+    model.likelihood.scale.assign(2.0)
+    np.testing.assert_array_equal(draws.predict_y(data[0][:3]), before)
+
+
 def agree(s, mean, variance):
     np.testing.assert_allclose(s.mean(), mean, atol=MEAN_TOLERANCE * np.sqrt(variance))
     np.testing.assert_allclose(s.var(), variance, rtol=VARIANCE_TOLERANCE)

@@ -18,7 +18,13 @@ def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
     Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
 
     :return: [N], in nats.
+    :raise ValueError: for ordered classes, which share their functions.
     """
+    if hasattr(model.likelihood, "thresholds"):
+        raise ValueError(
+            "softmax_entropy needs a function for each class, and ordered classes share theirs: "
+            "use gpflow_bsvm.prediction.predictive_entropy"
+        )
     decisions = getattr(model.likelihood, "decisions", None)
 
     def mean_of(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
