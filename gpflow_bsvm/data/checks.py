@@ -37,11 +37,14 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     stored = array.values if isinstance(array, SparseRows) else array
     if array.dtype.kind == "f" and not np.isfinite(stored).all():
         what = "NaN or infinity"
+        remedy = "drop or impute such rows first"
         if stored is array:
             row, column = np.argwhere(~np.isfinite(array))[0]
             where = origin.column(column) if name == "X" else f"column {column}"
             what = f"{array[row, column]} ({origin.row(row)}, {where})"
-        raise ValueError(f"{name} holds {what}; drop or impute such rows first")
+            if name != "X" or np.isinf(array[row, column]):
+                remedy = "correct or drop such rows first"
+        raise ValueError(f"{name} holds {what}; {remedy}")
     return array
 
 

@@ -138,6 +138,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         codes = unscaled_columns(self.kernel, X, self.fill_)
         scaler = inputs.make_scaler(X, weight, codes)
         self.scaler_ = scaler if self.standardize else None
+        inputs.warn_of_extremes(self.scaler_, X)
         data = inputs.scale(self.scaler_, X), y[:, None], weight
         check_covariance(self.kernel, data[0])
         seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))

@@ -20,6 +20,13 @@ from .labels import missing
 
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
+#: Quantiles of a column. The outer two should span a part of its standard deviation, unless more
+#: values than few are far away, by a number of spans (pixels at the edge of an image).
+MIDDLE = (0.05, 0.5, 0.95)
+LEAST_SPAN = 0.1
+FAR_SPANS = 10
+FEW = 0.01
+MOST_NAMED = 5
 #: With more rows than this, equal rows are not merged.
 MERGE_ROWS = 20_000
 
@@ -131,6 +138,26 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
         scaler.var_[unscaled] = 1.0
         scaler.scale_[unscaled] = 1.0
     return scaler
+
+
+def warn_of_extremes(scaler: StandardScaler | None, X: Any) -> None:
+    """Warn if few values determine a column's deviation: scaled, its other values are one point."""
+    if scaler is None or scipy.sparse.issparse(X):
+        return
+    low, middle, high = np.quantile(X, MIDDLE, axis=0)
+    span = high - low
+    narrow = np.flatnonzero((span > 0) & (span < LEAST_SPAN * scaler.scale_))
+    far = np.abs(X[:, narrow] - middle[narrow]) > FAR_SPANS * span[narrow]
+    if not len(columns := narrow[far.mean(axis=0) < FEW]):
+        return
+    first = columns[0]
+    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
+    extreme = X[np.argmax(np.abs(X[:, first] - middle[first])), first]
+    warn(
+        f"few values determine the scale of column {', '.join(map(str, columns[:MOST_NAMED]))}"
+        f"{more} of X, such as {extreme:.4g} where 90 % of the column span {span[first]:.2g}: "
+        "correct them, or give logarithms or ranks (sklearn.preprocessing.QuantileTransformer)"
+    )
 
 
 def scale(scaler: StandardScaler | None, X: Any) -> Any:

@@ -40,6 +40,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     codes = unscaled_columns(estimator.kernel, X)
     scaler = inputs.without(found.scaler, codes)
     estimator.scaler_ = scaler if estimator.standardize else None
+    inputs.warn_of_extremes(estimator.scaler_, X)
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
     weights = (weight[:, None] * factors)[:, 0]

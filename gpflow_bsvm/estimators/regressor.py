@@ -16,6 +16,7 @@ from scipy.stats import norm
 from sklearn.base import RegressorMixin
 
 from ..checkpoints.directory import Directory
+from ..notices import warn
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_cdf, predict_marginals
 from . import inputs
@@ -183,8 +184,13 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     def _found(self, spec: Specification, data: Data) -> None:
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
         self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
-        if np.ptp(data[1]) and is_nearly_constant(self.model_, data, LEAST_SPREAD):
-            warnings.warn(_CONSTANT, stacklevel=5)
+        if not np.ptp(data[1]):
+            warn(
+                f"all rows have y = {self.y_center_:.6g}: predictions repeat it, and their "
+                "deviations mean nothing, because these rows show no noise"
+            )
+        elif is_nearly_constant(self.model_, data, LEAST_SPREAD):
+            warn(_CONSTANT)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         y = check_are_numbers(y)

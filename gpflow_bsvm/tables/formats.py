@@ -106,6 +106,7 @@ class SVMLight(Format):
         self.path = path
         self.num_rows = len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
+        self._last = self.X.shape[1] - 1
         asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
         more = [name[0] for name in asked if name]
         own = [f"x{number}" for number in range(self._first, self.X.shape[1])]
@@ -123,10 +124,13 @@ class SVMLight(Format):
     def check_features(self, features: Sequence[str]) -> None:
         """See `Format`."""
         known = [int(name[1:]) for name in features if re.fullmatch(r"x\d+", name)]
-        if self._first == 0 and known == [*range(1, len(known) + 1)]:
+        number = len(known)
+        here, there = self._first, 1 - self._first
+        shifted = here == 0 or self._last == number  # a file may lack the values of x0
+        if known == [*range(there, number + there)] and shifted:
             raise ValueError(
-                f"the indices of {self.path} count from 0, those of the model from 1: write them "
-                "as in the file that it was trained on"
+                f"the indices of {self.path} count from {here}, those of the model from {there}: "
+                "write them as in the file that it was trained on"
             )
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:

@@ -162,7 +162,11 @@ class Text(Format):
                 encoding=self.encoding.removesuffix("-sig"),
                 block_size=self._block,
             ),
-            arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+            arrow_csv.ParseOptions(
+                delimiter=self.separator,
+                newlines_in_values=True,
+                ignore_empty_lines=len(self.names) > 1,  # else a missing value
+            ),
             arrow_csv.ConvertOptions(column_types=self.types, include_columns=[*columns, last]),
         ) as batches:
             for batch in batches:
@@ -180,7 +184,10 @@ class Text(Format):
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
                 rest = (kept.sub(_keep_spaces, line) for line in rest)
             reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=self._skips)
-            for row in filter(None, reader):
+            for row in reader:
+                if not row and width > 1:
+                    continue
+                row = row or [""]
                 row = row[:width] if row[width:] == [""] else row  # trailing space
                 check_width(row, width, self.header + reader.line_num)
                 if self._spaced:

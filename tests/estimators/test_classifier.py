@@ -146,3 +146,19 @@ def test_fits_in_threads(moons):
 
 
 # --- the functions of `prediction` ---------------------------------------------------------------
+
+
+def test_few_values_that_determine_a_scale_are_told():
+    """A wrong value makes one point of all other rows; rare events and pixels do not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[:, 1] = np.where(rng.random(200) < 0.02, X[:, 1], 0)
+    X[:, 2] = np.where(rng.random(200) < 0.03, 1e4 * X[:, 2], X[:, 2])
+    y = X[:, 0] > 0
+    classifier = gb.BSVMClassifier(learn_kernel=False, loss="levels", penalty=2.0, num_inducing=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier.fit(X, y)
+    X[7, 0] = 1e4
+    with pytest.warns(UserWarning, match="few values determine the scale of column 0 of X, such"):
+        classifier.fit(X, y)

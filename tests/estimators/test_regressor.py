@@ -119,6 +119,12 @@ def test_labels_that_are_nearly_all_equal(friedman):
     np.testing.assert_allclose(flat.predict(X), 2, atol=0.1)
 
 
+def test_one_number_in_all_rows_is_said():
+    with pytest.warns(UserWarning, match="all rows have y = 5: predictions repeat it"):
+        model = BSVMRegressor(num_inducing=4).fit(np.arange(6.0)[:, None], np.full(6, 5.0))
+    np.testing.assert_allclose(model.predict([[9.0]]), 5)
+
+
 def test_two_ordered_classes_are_two_classes(friedman):
     X, y = friedman[0], (friedman[1] > 14).astype(int)
     how = {"penalty": 2.0, "loss": "levels", "learn_kernel": False, "num_inducing": 10}

@@ -108,6 +108,18 @@ def test_what_svmlight_may_hide(tmp_path):
         Table([str(path)], Reading(features=["x1", "x2"]))
     for features in (["x0", "x1"], ["x1", "x0"]):
         assert Table([str(path)], Reading(features=features)).columns.features == (*features,)
+    path.write_text("1 1:0.5 2:2\n2 2:1\n")
+    with pytest.raises(ValueError, match=r"t\.svm count from 1, those of the model from 0"):
+        Table([str(path)], Reading(features=["x0", "x1"]))
+    assert "x0" in Table([str(path)], Reading(features=["x0", "x1", "x2"])).names
+
+
+@pytest.mark.parametrize("text", ["a\n1\n\n3\n", '"a"\n "1"\n\n "3"\n'])
+def test_a_blank_line_of_one_column_is_a_missing_value(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    found = values(Table([str(path)], Reading(features=["a"])))
+    np.testing.assert_array_equal(found, [[1], [np.nan], [3]])
 
 
 @pytest.mark.parametrize("text", ["a, y\n1, u\n2\n", "a  y\n1  u\n2\n"])
