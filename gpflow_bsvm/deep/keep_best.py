@@ -96,5 +96,5 @@ def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
 
 def _variables_of(model: tf.Module) -> list[tf.Variable]:
     """:return: all variables, including those of networks."""
-    held = [v for network in networks_in(model) for v in network.all_weights()]
+    held = [v for network in networks_in([model]) for v in network.all_weights()]
     return list({id(v): v for v in [*model.variables, *held]}.values())

@@ -87,7 +87,7 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
 
 def in_shape(new: Natural, old: Natural) -> Natural:
     """:return: `new` with the static shape of `old`, as `tf.while_loop` requires."""
-    return Natural(*(tf.ensure_shape(one, other.shape) for one, other in zip(new, old)))
+    return Natural(tf.ensure_shape(new.h, old.h.shape), tf.ensure_shape(new.P, old.P.shape))
 
 
 @check_shapes("natural.h: [L, M]", "sums.h: [L, M]", "sums.P: [L, M, M]", "rho: []", "share: []")

@@ -61,6 +61,10 @@ class Structure(NamedTuple):
     is_proved: bool
     books: list[Any]
 
+    def values(self) -> list[tf.Tensor]:
+        """:return: the unconstrained values of `parameters`."""
+        return [tf.convert_to_tensor(p.unconstrained_variable) for p in self.parameters]
+
 
 class _Walk:
     """
@@ -183,8 +187,3 @@ def named_parameters(module: Any) -> dict[str, Any]:
             "itself, directly or in its parts, so that GPflow's walk over parameters does not "
             "end: do not store the back reference as an attribute"
         ) from None
-
-
-def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
-    """:return: the parameters of `modules`, in the order of `Structure`."""
-    return look_into(modules).parameters

@@ -64,5 +64,5 @@ def _precisions(model: Model, rows: Batch) -> AnyNDArray:
     """:return: precisions of the sites, summed over latent functions, [N]."""
     q = compiled_solve(model.natural())
     localise = compiled_localise.bind(model.likelihood)
-    data = ProjectedData(model, ArraySource(*rows, chunk_rows(model)))
+    data = ProjectedData(model, ArraySource(rows.X, rows.Y, rows.weight, chunk_rows(model)))
     return np.sum(map_over(data, lambda part: localise(q, part).sites.w), axis=1)

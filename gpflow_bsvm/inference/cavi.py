@@ -115,7 +115,7 @@ def compiled_sweeps(
 ) -> tuple[Ascent, tf.Tensor]:
     """:return: the ascent after at most `most` sweeps, and their ELBO and rho, [steps, 2]."""
     phi = rows.features.phi
-    look = lambda q: accumulate(likelihood, rows, marginals(phi, q.R, q.c))  # noqa: E731
+    look = lambda q: accumulate(likelihood, rows, marginals(phi, q))  # noqa: E731
     move = partial(_move, natural_step, look, share, known)
 
     def goes_on(number: tf.Tensor, ascent: Ascent, _: Any) -> tf.Tensor:
@@ -219,9 +219,8 @@ class Sweeps(Run[SweepState, Step]):
         """
         if self._rows.one_chunk:
             tol = tf.constant(self._options.tol, default_float())
-            how = self._share, self.state.known, tol, most
-            found = sum_over(self._rows, partial(self._climb, ascent, *how))
-            return cast(tuple[Ascent, tf.Tensor], found)
+            climb = partial(self._climb, ascent, self._share, self.state.known, tol, most)
+            return cast(tuple[Ascent, tf.Tensor], sum_over(self._rows, climb))
         look = lambda q: sum_over(self._rows, partial(self._accumulate, q))  # noqa: E731
         move = partial(_move, compiled_natural_step, look, self._share, self.state.known)
         ascent = ascent.step(move, self._options.tol, self._data.dtype)

@@ -17,10 +17,11 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
+from ..data.batch import joined, take
 from ..data.checks import check_weights
 from ..data.sources import ArraySource
 from ..engine.contracts import chunk_rows
-from ..inference.refit import Refit, rows_of
+from ..inference.refit import Refit
 from ..likelihoods.hooks import Sites
 from ..prediction.calibration import fit_link
 from ..prediction.marginals import compiled_log_density, predict_log_density
@@ -129,14 +130,14 @@ class Refits:
             f = refit(train)
             if calibrates:
                 labels, weights = self._labels(train)
-                fit_link(model.likelihood, rows_of(f, train), labels, weights, len(train))
-            mean, variance = left_out = rows_of(f, test)
+                fit_link(model.likelihood, take(f, train), labels, weights, len(train))
+            mean, variance = left_out = take(f, test)
             parts.append(left_out)
             log_p.append(density(X[test], mean, variance, Y[test]))
         found = HeldOut(np.concatenate(log_p), weight[_tests(self._folds)])
         self._sites = refit.sites
         if found.mean > self._best[0]:
-            self._best = found.mean, tf.nest.map_structure(lambda *f: tf.concat(f, 0), *parts)
+            self._best = found.mean, joined(parts)
         return found
 
     def _refit(self, model: Any, sites: Sites | None) -> Refit:

@@ -145,8 +145,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         if tf.executing_eagerly():
             check_model(self)
-            data = check_data(self.likelihood, *data, minibatch=True)
-            check_width(self, *data)
+            data = check_data(self.likelihood, data, minibatch=True)
+            check_width(self, data[0], data[1])
             if hasattr(learning_rate, "numpy"):
                 check_rate(learning_rate=float(learning_rate))
         X, Y = (tf.convert_to_tensor(array) for array in data)
@@ -159,7 +159,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         old = self.natural()
         features = Projector(self.prior, self.prior_factor())(X)
         rows = Projected(Batch(X, Y, weight), features)
-        f = marginals(rows.features.phi, *solve(old)[:2])
+        f = marginals(rows.features.phi, solve(old))
         sums = accumulate(self.likelihood, rows, f).sums
         self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))
 
@@ -210,9 +210,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """As in `gpflow.models.SVGP`, with shared graphs as in `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
-        f = self.predict_f(Xnew)
+        mean, variance = self.predict_f(Xnew)
         predict = compiled_predict.bind(self.likelihood)
-        return cast(MeanAndVariance, predict(tf.convert_to_tensor(Xnew, default_float()), *f))
+        X = tf.convert_to_tensor(Xnew, default_float())
+        return cast(MeanAndVariance, predict(X, mean, variance))
 
     def posterior(
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR

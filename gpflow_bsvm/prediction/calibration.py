@@ -35,7 +35,7 @@ from ..engine.projection import Projected
 from ..engine.quasi_newton import maximise
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
-from ..likelihoods.hooks import check_hooks
+from ..likelihoods.hooks import check_hook
 from ..notices import warn
 from .estimators import in_units_of_y, of_log_density, of_moments, takes_estimators
 
@@ -132,7 +132,7 @@ def calibrate(
     :raise ValueError: for a likelihood without `link_parameters`, a q equal to the prior, or
         `held_out` without data.
     """
-    check_hooks(model.likelihood, "link_parameters")
+    check_hook(model.likelihood, "link_parameters")
     if held_out and data is None:
         raise ValueError(
             "held_out=True needs rows that the fit has not seen, but data=None uses the model's "

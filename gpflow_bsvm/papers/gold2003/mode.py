@@ -119,7 +119,7 @@ def svm_mode(
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
     """
-    X, Y = check_data(_two_classes(), *data)
+    X, Y = check_data(_two_classes(), data)
     return _solved(check_gram(gram_matrix(kernel, X), len(Y)), Y, penalty, slack)
 
 

@@ -86,7 +86,7 @@ class FactorVGP(AsBSVM):
         :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
             latent functions, and if N is too large for this machine's memory.
         """
-        X, Y = check_data(likelihood, *data)
+        X, Y = check_data(likelihood, data)
         _check_one_latent(kernel, likelihood, Y)
         _check_rank(rank, len(X))
         check_memory(type(self).__name__, len(X))
