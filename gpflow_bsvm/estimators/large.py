@@ -30,9 +30,10 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
-    how = source, seed, is_classifier(estimator)
     stages.bar.stage("rows", "looking at all rows")
-    found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
+    classes = is_classifier(estimator)
+    looked = stages.result("survey", lambda: survey(source, seed, classes)._asdict())
+    found = Survey(**looked)
     source.known_rows = found.num_rows
     estimator.fill_ = None
     encoding = estimator._learn_survey(rows, found)

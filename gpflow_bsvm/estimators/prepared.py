@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -73,7 +74,9 @@ class Prepared(Derived):
 
     def scaled(self, factor: float) -> Prepared:
         """See `Source`."""
-        return Prepared(self.source.scaled(factor), *self._prepare.args)
+        other = copy.copy(self)
+        other.source = self.source.scaled(factor)
+        return other
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`."""
