@@ -96,6 +96,7 @@ def _of_model(model: Any, row: tf.Tensor) -> Probabilities:
 
     def probabilities(X: tf.Tensor) -> tf.Tensor:
         X = tf.cast(X, gpflow.default_float())
-        return with_both_classes(probabilities_of(model.likelihood, X, *model.predict_f(X)))
+        mean, variance = model.predict_f(X)
+        return with_both_classes(probabilities_of(model.likelihood, X, mean, variance))
 
     return probabilities

@@ -85,7 +85,8 @@ def facts(chunks: list[Any]) -> Facts:
     """See `Facts`."""
     if not chunks:
         return Facts(0, False, None)
-    _, Y, weight = (np.concatenate(column) for column in zip(*chunks))
+    Y = np.concatenate([chunk.Y for chunk in chunks])
+    weight = np.concatenate([chunk.weight for chunk in chunks])
     labels = np.unique(Y) if Y.shape[1] == 1 else None
     few = labels is not None and len(labels) <= MOST_LABELS
     return Facts(len(Y), bool(weight.any()), labels if few else None)

@@ -9,7 +9,7 @@ from check_shapes import check_shapes
 from gpflow.covariances import Kuf
 from gpflow.kernels import MultioutputKernel
 
-from ..data.batch import Batch, take
+from ..data.batch import Batch, joined, take
 from .prior import Prior, prior_factor
 from .shared_graph import Compiled
 
@@ -58,12 +58,10 @@ class Projected(NamedTuple):
         """:return: the concatenated rows of all parts."""
         if len(parts) == 1:
             return parts[0]
-        rows = tf.nest.map_structure(lambda n, *c: tf.concat(c, n), _ROW_AXES, *parts)
-        return cast(Projected, rows)
-
-
-#: The axis of rows in each column.
-_ROW_AXES = Projected(Batch(0, 0, 0), Features(1, 0, 0))
+        phi = tf.concat([part.features.phi for part in parts], axis=1)
+        columns = [(part.batch, part.features.residual, part.features.mean) for part in parts]
+        batch, residual, mean = joined(columns)
+        return Projected(batch, Features(phi, residual, mean))
 
 
 @check_shapes("X: [N, D]", "Lz: [G, M, M]", "return.phi: [G, N, M]", "return.residual: [N, .]")

@@ -180,8 +180,10 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         units = {"penalty": self.y_scale_, "epsilon": 1 / self.y_scale_}
         auto = tuple(name for name in units if getattr(self, name) == "auto")
         given = {name: getattr(self, name) * units[name] for name in units if name not in auto}
-        about = {"penalty": 2.0} | given | {"loss": "epsilon_insensitive", "learned": auto}
-        return specify(self, seed, **about)
+        penalty = given.get("penalty", 2.0)
+        epsilon = given.get("epsilon", 0.1)
+        loss = "epsilon_insensitive"
+        return specify(self, seed, loss=loss, learned=auto, penalty=penalty, epsilon=epsilon)
 
     def _found(self, spec: Specification, data: Data) -> None:
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_

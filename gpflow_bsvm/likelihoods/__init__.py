@@ -3,7 +3,7 @@
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .base import sites, sites_by_autodiff
 from .binary import BinaryLikelihood, Probit
-from .categorical import CategoricalLikelihood, OneVsRest
+from .categorical import OneVsRest
 from .crammer_singer import CrammerSinger
 from .hinge import Hinge, HingeSum, Terms
 from .hooks import Hooks, Sites
@@ -18,7 +18,6 @@ from .regression import EpsilonInsensitive
 
 __all__ = [
     "BinaryLikelihood",
-    "CategoricalLikelihood",
     "CrammerSinger",
     "EpsilonInsensitive",
     "Hinge",

@@ -182,7 +182,8 @@ def _folds(
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
     labels = distinct[:, -1]  # of no rows
     folds = np.full(len(distinct), num_folds)
-    order = _whatever_the_columns(distinct[:, :-1])
+    # An order of rows that does not depend on the order of columns.
+    order = np.lexsort(np.sort(distinct[:, :-1], axis=1).T[::-1])
     order = np.random.default_rng(seed).permutation(order)
     _, class_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = order[counts[class_of[order]] > 1]
@@ -196,11 +197,6 @@ def _folds(
     each = folds[member.reshape(-1)]
     used = [k for k in range(num_folds) if (each < k).sum() < enough_rows]
     return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in used]
-
-
-def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
-    """:return: an order of rows, independent of the order of columns."""
-    return np.lexsort(np.sort(X, axis=1).T[::-1])
 
 
 def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:

@@ -97,11 +97,13 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     @check_shapes("return.h: [L, M]", "return.P: [L, M, M]")
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        q = (self.q_mu, self.q_sqrt)
         factor = () if self.whiten else (self.prior_factor(),)
-        parts = q if self.whiten else (*q, self.prior)
-        compute = lambda: cast(Natural, compiled_natural.bind(*q)(factor))  # noqa: E731
-        return remembered(self, "natural", parts, compute)
+        whole = () if self.whiten else (self.prior,)
+
+        def compute() -> Natural:
+            return cast(Natural, compiled_natural.bind(self.q_mu, self.q_sqrt)(factor))
+
+        return remembered(self, "natural", (self.q_mu, self.q_sqrt, *whole), compute)
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
         """:return: a function from X [N, D] to marginals of f(x) under q; it caches its factors."""

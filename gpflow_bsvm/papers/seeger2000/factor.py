@@ -88,7 +88,12 @@ class FactorVGP(AsBSVM):
         """
         X, Y = check_data(likelihood, data)
         _check_one_latent(kernel, likelihood, Y)
-        _check_rank(rank, len(X))
+        check_whole(0, rank=rank)
+        if rank > len(X):
+            raise ValueError(
+                f"rank must be at most the number of rows, {len(X)}, got {rank}; N factors suffice "
+                "for any Gaussian"
+            )
         check_memory(type(self).__name__, len(X))
         super().__init__(kernel, likelihood, mean_function, num_latent_gps=1)
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
@@ -153,16 +158,6 @@ class FactorVGP(AsBSVM):
         model = BatchBSVM(self.data, self.kernel, self.likelihood, self.mean_function)
         model.assign_natural(self.natural())
         return model
-
-
-def _check_rank(rank: Any, num_rows: int) -> None:
-    """:raise ValueError: unless the rank is a whole number from 0 to N."""
-    check_whole(0, rank=rank)
-    if rank > num_rows:
-        raise ValueError(
-            f"rank must be at most the number of rows, {num_rows}, got {rank}; N factors suffice "
-            "for any Gaussian"
-        )
 
 
 def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:

@@ -128,4 +128,5 @@ class DualBSVM(AsBSVM):
         return Sites(tf.convert_to_tensor(w), tf.convert_to_tensor(r))
 
     def _source(self) -> ArraySource:
-        return ArraySource(*self._batch(), chunk_rows(self))
+        X, Y, weight = self._batch()
+        return ArraySource(X, Y, weight, chunk_rows(self))
