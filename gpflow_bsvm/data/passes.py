@@ -57,12 +57,7 @@ def _each(source: Source, function: Callable[..., Any], along: Any) -> Iterator[
     alone = not tf.nest.flatten(along)
     with closed_at_end(source.chunks()) as chunks:
         for chunk in chunks:
-            part = slice(start, start + num_rows(chunk))
+            part = slice(start, start + tf.nest.flatten(chunk)[0].shape[0])
             beside = tf.nest.map_structure(operator.itemgetter(part), along)
             yield function(chunk) if alone else function(chunk, beside)
             start = part.stop
-
-
-def num_rows(chunk: Any) -> int:
-    """:return: the number of rows in a chunk's first column."""
-    return int(tf.nest.flatten(chunk)[0].shape[0])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
-from ..data.batch import Batch, take
+from ..data.batch import take
 from ..data.passes import map_over
 from ..data.sampling import random_rows
 from ..data.sources import ArraySource
-from ..engine.contracts import Model, chunk_rows
+from ..engine.contracts import chunk_rows
 from ..engine.natural import compiled_solve
 from ..engine.open import open_all
 from ..engine.projected_data import ProjectedData
@@ -54,15 +55,11 @@ def reselect(
     blocks, places = source.gather(random_rows(source.num_rows, subsample, seed))
     rows = take(blocks, places)
     X = rows.X.numpy()
-    weight = rows.weight.numpy()[:, 0] * _precisions(model, rows)
+    q = compiled_solve(model.natural())
+    localise = compiled_localise.bind(model.likelihood)
+    part = ProjectedData(model, ArraySource(rows.X, rows.Y, rows.weight, chunk_rows(model)))
+    sites = map_over(part, partial(localise, q)).sites
+    weight = rows.weight.numpy()[:, 0] * np.sum(sites.w, axis=1)
     Z = greedy_variance(X, min(number, len(X)), model.prior.kernel, tol=tol, weight=weight)
     exchange(model, Z)
     return Z
-
-
-def _precisions(model: Model, rows: Batch) -> AnyNDArray:
-    """:return: precisions of the sites, summed over latent functions, [N]."""
-    q = compiled_solve(model.natural())
-    localise = compiled_localise.bind(model.likelihood)
-    data = ProjectedData(model, ArraySource(rows.X, rows.Y, rows.weight, chunk_rows(model)))
-    return np.sum(map_over(data, lambda part: localise(q, part).sites.w), axis=1)
