@@ -2,7 +2,7 @@
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .base import sites, sites_by_autodiff
-from .binary import BinaryLikelihood, Probit
+from .binary import BinaryLikelihood, Logistic, Probit
 from .categorical import OneVsRest
 from .crammer_singer import CrammerSinger
 from .hinge import Hinge, HingeSum, Terms
@@ -10,7 +10,6 @@ from .hooks import Hooks, Sites
 from .labels import signs
 from .level_hinge import LevelHinge, OneVsRestLevelHinge
 from .levels import Levels, location_spread
-from .logistic import Logistic
 from .one_class import OneClass
 from .ordinal import Ordinal
 from .quantile import Quantile

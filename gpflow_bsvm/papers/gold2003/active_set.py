@@ -31,6 +31,7 @@ class Dual(NamedTuple):
     """The problem."""
 
     Q: AnyNDArray  #: [N, N]
+    y: AnyNDArray  #: [N], -1 or +1
     upper: float  #: bound of alpha
 
     def excess(self, alpha: AnyNDArray) -> AnyNDArray:
@@ -54,17 +55,17 @@ class Dual(NamedTuple):
 
     def solve(self) -> AnyNDArray:
         """
-        LibSVM always has a free bias. Pass every datum twice, as (y x, 1) and as (-y x, -1): 0 is
-        then an optimal bias. The two copies of a datum share its alpha, each with half the bound.
+        LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then
+        an optimal bias. The two copies of a datum share its alpha, each with half the bound.
 
         :return: alpha. Warns if it is not the solution.
         """
-        labels = np.repeat([1.0, -1.0], len(self.Q))
+        gram = self.Q * np.outer(self.y, self.y)
         svc = SVC(kernel="precomputed", C=self.upper / 2, tol=_TOL, max_iter=_MOST_STEPS)
         with warnings.catch_warnings():  # the violation is checked below
             warnings.simplefilter("ignore", ConvergenceWarning)
-            svc.fit(np.block([[self.Q, -self.Q], [-self.Q, self.Q]]), labels)
-        halves = np.zeros(len(labels))
+            svc.fit(np.block([[gram, -gram], [-gram, gram]]), np.append(self.y, -self.y))
+        halves = np.zeros(2 * len(self.y))
         halves[svc.support_] = np.abs(svc.dual_coef_[0])
         alpha = self.refine(halves.reshape(2, -1).sum(axis=0))
         violation = self.violation(alpha)

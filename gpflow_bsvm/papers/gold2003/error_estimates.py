@@ -239,5 +239,5 @@ def enclosing_ball(gram: AnyNDArray) -> AnyNDArray:
     variances = gram.diagonal()
     distances = np.maximum(variances[:, None] + variances - 2 * gram, 0)
     largest = distances.max() or 1.0  # more than 2 R^2, so that sum_n a_n < 2 in its units
-    a = Dual(1 - distances / (2 * largest), 2.0).solve()
+    a = Dual(1 - distances / (2 * largest), np.ones(len(gram)), 2.0).solve()
     return np.asarray(a / a.sum())

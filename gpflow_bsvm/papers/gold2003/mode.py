@@ -101,7 +101,7 @@ class Mode(NamedTuple):
         Q = self.gram * np.outer(self.y, self.y)
         if self.slack == "quadratic":
             Q += np.eye(len(Q)) / self.penalty
-        return Dual(Q, self._upper)
+        return Dual(Q, self.y, self._upper)
 
     def _at(self, alpha: AnyNDArray) -> Mode:
         marginal = np.flatnonzero((alpha > 0) & (alpha < self._upper))
