@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -144,7 +145,7 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     U = tf.reverse(tf.linalg.cholesky(tf.reverse(natural.P, [-2, -1])), [-2, -1])
     root = _inverse_of_lower(tf.linalg.matrix_transpose(U))
     known = tf.reduce_all(tf.math.is_finite(root))
-    root = tf.cond(known, lambda: root, lambda: root_by_rotation(natural))
+    root = tf.cond(known, lambda: root, partial(root_by_rotation, natural))
     mean = tf.linalg.matvec(root, tf.linalg.matvec(root, natural.h, transpose_a=True))
     return mean, root
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,8 +214,8 @@ class Learner:
             rate = given.rates[t]
             natural = tf.cond(
                 given.moves[t],
-                lambda: self._learn(natural, constants, batch, rate),
-                lambda: self._step(natural, constants, batch, rate),
+                partial(self._learn, natural, constants, batch, rate),
+                partial(self._step, natural, constants, batch, rate),
             )
             return t + 1, natural
 
