@@ -49,7 +49,8 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
         X, Y, weight = map(np.asarray, take(rows, index))
     else:
         drawn = partial(_drawn, number, seed)
-        _, X, Y, weight = sum_over(source, drawn, add=partial(_merged, number))
+        found = sum_over(source, drawn, add=partial(_merged, number))
+        _, X, Y, weight = map(np.asarray, found)  # clusters return tensors
     return ArraySource(X, Y, weight, number)
 
 

@@ -37,7 +37,7 @@ class CategoricalLikelihood(Classification):
         bound: str = "exact",
         *,
         normalizer: bool = False,
-        **about: Any,
+        about: Any = None,
     ) -> None:
         """
         :param num_classes: C, at least 2.
@@ -50,7 +50,7 @@ class CategoricalLikelihood(Classification):
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
             raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
         shape = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
-        super().__init__(penalty, bound, normalizer=normalizer, **(shape | about))
+        super().__init__(penalty, bound, normalizer=normalizer, **(shape | (about or {})))
         self.num_classes = num_classes
 
     @check_shapes("Fmu: [batch..., C]", "Fvar: [batch..., C]", "return: [batch..., C]")

@@ -189,7 +189,7 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         link: str = "integral",
     ) -> None:
         """Arguments and errors as in `CategoricalLikelihood` and `LevelHinge`."""
-        super().__init__(num_classes, penalty, bound, levels=levels, link=link)
+        super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -68,7 +68,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
                 raise ValueError("bin edges are the thresholds: leave thresholds= out")
             thresholds = C
             C = np.size(C) + 1
-        super().__init__(C, penalty, bound, levels=levels, latent_dim=1)
+        super().__init__(C, penalty, bound, about={"levels": levels, "latent_dim": 1})
         number = C - 1
         start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
         theta = np.asarray(start, np.float64)
