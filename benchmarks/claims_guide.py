@@ -206,9 +206,10 @@ def levels() -> str:
 @claim(GUIDE + "probabilities.md")
 def further_levels() -> str:
     """Those of many rows."""
-    from gpflow_bsvm.estimators.specification import OUTERMOST, ROWS_AT_LAST, levels_for
+    from gpflow_bsvm.estimators import specification
+    from gpflow_bsvm.estimators.specification import ROWS_AT_LAST, levels_for
 
-    halfway = OUTERMOST[0] + 0.5, OUTERMOST[1] - 0.5
+    halfway = specification.LEAST_OUTERMOST + 0.5, specification.MOST_OUTERMOST - 0.5
     first, last = (round(int(ROWS_AT_LAST * np.exp(end)), -2) for end in halfway)
     t = [f"{level:.4f}".removeprefix("0") for level in levels_for(np.inf).t[[0, -1]]]
     return (

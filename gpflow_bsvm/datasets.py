@@ -82,7 +82,8 @@ def load(
     if Path(name_or_path).exists() or name_or_path.lower().endswith(ENDINGS + OTHERS):
         return _read(name_or_path, target, numbers, impute, options)
     directory = os.environ.get(DATA_VARIABLE)
-    for path in _candidates(directory, name_or_path) if directory else ():
+    folders = [Path(directory).expanduser() / folder for folder in _FOLDERS] if directory else []
+    for path in (folder / (name_or_path + suffix) for folder in folders for suffix in _SUFFIXES):
         if path.is_file():
             return _read(str(path), None, numbers, impute, options)
     raise ValueError(
@@ -100,11 +101,6 @@ def _bundled(name: str) -> Dataset:
     y = (bunch.target % 2 == 0).astype(int) if name == "even-digits" else bunch.target
     names = tuple(str(feature) for feature in bunch.feature_names)
     return Dataset(name, np.asarray(bunch.data, np.float64), y, names)
-
-
-def _candidates(directory: str, name: str) -> list[Path]:
-    folders = [Path(directory).expanduser() / folder for folder in _FOLDERS]
-    return [folder / (name + suffix) for folder in folders for suffix in _SUFFIXES]
 
 
 def _read(path: str, target: str | None, numbers: bool, impute: bool, options: Options) -> Dataset:

@@ -8,7 +8,7 @@ from helpers import ard
 
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.papers.seeger2000 import FactorVGP, NestedLoop, NormalizedHinge
-from gpflow_bsvm.papers.seeger2000.factored import (
+from gpflow_bsvm.papers.seeger2000.factor import (
     FactoredGaussian,
 )
 

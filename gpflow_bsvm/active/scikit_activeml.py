@@ -48,7 +48,12 @@ class ModelClassifier(_SkactivemlClassifier):
         :raise ValueError: for bad inputs, or if the number of classes is not the model's.
         """
         X, numbers, weight = self._validate_data(X, y, sample_weight)
-        self._check_classes()
+        expected = num_classes(self.model)
+        if len(self.classes_) != expected:
+            raise ValueError(
+                f"the model has {expected} classes, but {len(self.classes_)} are given: "
+                f"{self.classes_.tolist()}; give all of them by classes=..."
+            )
         rows = np.flatnonzero(numbers >= 0)
         known: Any = [np.asarray(part, default_float())[rows] for part in (X, numbers[:, None])]
         weight = None if weight is None else np.asarray(weight)[rows]
@@ -58,14 +63,6 @@ class ModelClassifier(_SkactivemlClassifier):
         )
         self.model_ = model
         return self
-
-    def _check_classes(self) -> None:
-        expected = num_classes(self.model)
-        if len(self.classes_) != expected:
-            raise ValueError(
-                f"the model has {expected} classes, but {len(self.classes_)} are given: "
-                f"{self.classes_.tolist()}; give all of them by classes=..."
-            )
 
     def predict_proba(self, X: Any) -> AnyNDArray:
         """:return: [N, C], in the order of `classes_`."""

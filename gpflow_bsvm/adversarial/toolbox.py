@@ -42,7 +42,15 @@ def art_classifier(
     """
     classification = require("art.estimators.classification", "adversarial")
     row = tf.zeros([1, *input_shape])
-    probabilities = _probabilities_of(target, row)
+    if isinstance(target, BSVMClassifier):
+        probabilities = _of_classifier(target, row)
+    elif hasattr(target, "predict_y"):
+        probabilities = _of_model(target, row)
+    else:
+        raise TypeError(
+            "the target must be a model or a fitted BSVMClassifier (for networks use ART's "
+            f"classifiers), got {type(target).__name__}"
+        )
 
     def predict(X: tf.Tensor, training: bool = False) -> tf.Tensor:
         if X.shape[1:] != row.shape[1:]:  # a single column would scale all rows
@@ -62,18 +70,6 @@ def _loss(hot: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
     """:return: the sum over rows of -log p(y | x); `hot` is one-hot, [N, C]."""
     own = tf.reduce_sum(tf.cast(hot, p.dtype) * p, axis=-1)
     return -tf.reduce_sum(tf.math.log(own + np.finfo(p.dtype.as_numpy_dtype).tiny))
-
-
-def _probabilities_of(target: Any, row: tf.Tensor) -> Probabilities:
-    """:return: probabilities as a function of unscaled X."""
-    if isinstance(target, BSVMClassifier):
-        return _of_classifier(target, row)
-    if hasattr(target, "predict_y"):
-        return _of_model(target, row)
-    raise TypeError(
-        "the target must be a model or a fitted BSVMClassifier (for networks use ART's "
-        f"classifiers), got {type(target).__name__}"
-    )
 
 
 def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
@@ -96,6 +92,7 @@ def _of_model(model: Any, row: tf.Tensor) -> Probabilities:
 
     def probabilities(X: tf.Tensor) -> tf.Tensor:
         X = tf.cast(X, gpflow.default_float())
-        return with_both_classes(probabilities_of(model.likelihood, X, *model.predict_f(X)))
+        mean, variance = model.predict_f(X)
+        return with_both_classes(probabilities_of(model.likelihood, X, mean, variance))
 
     return probabilities

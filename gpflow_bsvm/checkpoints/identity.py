@@ -77,7 +77,7 @@ def _class(cls: type) -> str:
 
 def _learned(model: Model) -> set[int]:
     """:return: ids of all learned parameters, including all variables of networks."""
-    weights = (weight for network in networks_in(*model.prior) for weight in network.all_weights())
+    weights = (weight for network in networks_in(model.prior) for weight in network.all_weights())
     return {id(value) for value in (*model.hyperparameters().values(), *weights)}
 
 

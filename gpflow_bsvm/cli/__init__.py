@@ -17,8 +17,6 @@ from . import compare, predict, train
 from .files import in_shell
 from .terminal import PROGRAM, Parser, fail, told_in_lines
 
-__all__ = ["main"]
-
 #: If set, the traceback of an unexpected error is shown.
 TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 

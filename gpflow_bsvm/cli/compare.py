@@ -169,8 +169,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     folds, num_inducing = FIXED_KERNEL_DEFAULTS if args.fixed_kernel else DEFAULTS
     args.folds = args.folds or folds
     args.num_inducing = args.num_inducing or num_inducing
-    names = [field.name for field in dataclasses.fields(Settings)]
-    settings = Settings(**{name: getattr(args, name) for name in names})
+    settings = Settings(args.folds, args.num_inducing, args.fixed_kernel, args.seed, args.task)
     datasets = [_load(name, args) for name in args.data]
     names = [dataset.name for dataset in datasets]
     for number, name in enumerate(names):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,7 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
 def _without_formulas(table: Any) -> Any:
     """:return: a data frame whose texts and header are not spreadsheet formulas."""
     texts = table.select_dtypes(exclude="number").columns
-    table[texts] = table[texts].apply(lambda column: column.map(_as_text_only))
+    table[texts] = table[texts].apply(methodcaller("map", _as_text_only))
     return table.rename(columns=_as_text_only)
 
 

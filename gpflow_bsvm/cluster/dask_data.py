@@ -117,9 +117,9 @@ class DaskArrays(DaskReader):
         X = X.rechunk({1: -1})
         beside = [_beside(X, one, name) for one, name in ((Y, "Y"), (weight, "sample_weight"))]
         none = [None] * X.numblocks[0]
-        columns = [none if c is None else c.to_delayed().reshape(-1) for c in (X, *beside)]
+        Xs, Ys, weights = (none if c is None else c.to_delayed().ravel() for c in (X, *beside))
         piece = delayed(_piece_of_arrays)
-        parts = enumerate(zip(*columns))
+        parts = enumerate(zip(Xs, Ys, weights))
         super().__init__([piece(x, y, w, part) for part, (x, y, w) in parts])
         if np.isfinite(X.shape[0]):
             self.known_rows = int(X.shape[0])

@@ -18,6 +18,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
+from ..data.batch import joined
 from ..data.digests import digest
 from ..data.passes import add as added
 from ..data.readers import MOST_LABELS, Check
@@ -156,18 +157,15 @@ class Partitions(Remote):
         _, parts = seen.run(workers.as_seen)
         return Partitions(self.cluster, parts, self._rows)
 
-    def sum(
-        self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
-    ) -> Any:
+    def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `Remote`."""
         how, parts = self.run(functools.partial(workers.summed, function, add), along, add)
         return self.cluster.tree(how, parts)
 
-    def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+    def map(self, function: Callable[..., Any], along: Any) -> Any:
         """See `Remote`."""
         _, parts = self.run(functools.partial(workers.mapped, function), along)
-        found = self.cluster.results(parts)
-        return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *found)
+        return joined(self.cluster.results(parts))
 
     def digests(self) -> dict[str, str]:
         """See `Source`."""
@@ -183,8 +181,9 @@ class Partitions(Remote):
         how = self.cluster.send(Job(work, self._views, structure, add))
         ends = np.cumsum(self._rows)[:-1]
         columns = [np.split(np.asarray(column), ends) for column in tf.nest.flatten(along)]
-        parts = self._parts
-        return how, self.cluster.map(workers.done, [how] * len(parts), parts, *columns)
+        number = len(self._parts)
+        beside = [[column[n] for column in columns] for n in range(number)]
+        return how, self.cluster.map(workers.done, [how] * number, self._parts, beside)
 
 
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:

@@ -85,17 +85,18 @@ def facts(chunks: list[Any]) -> Facts:
     """See `Facts`."""
     if not chunks:
         return Facts(0, False, None)
-    _, Y, weight = (np.concatenate(column) for column in zip(*chunks))
+    Y = np.concatenate([chunk.Y for chunk in chunks])
+    weight = np.concatenate([chunk.weight for chunk in chunks])
     labels = np.unique(Y) if Y.shape[1] == 1 else None
     few = labels is not None and len(labels) <= MOST_LABELS
     return Facts(len(Y), bool(weight.any()), labels if few else None)
 
 
-def done(sent: Sent, chunks: list[Any], *along: Any) -> Any:
+def done(sent: Sent, chunks: list[Any], beside: list[AnyNDArray]) -> Any:
     """:return: a job's results for a partition, as arrays."""
     job: Job = _open(sent)
-    columns = tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, along)))
-    return _arrays(job.function(_Chunks(chunks, job.views), *columns))
+    along = tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, beside)))
+    return _arrays(job.function(_Chunks(chunks, job.views), along))
 
 
 def added(sent: Sent, parts: list[Any]) -> Any:
@@ -103,24 +104,24 @@ def added(sent: Sent, parts: list[Any]) -> Any:
     return _arrays(functools.reduce(_open(sent).add, parts))
 
 
-def as_seen(rows: Source) -> list[Any]:
+def as_seen(rows: Source, _: Any) -> list[Any]:
     """:return: a partition's chunks, converted by a job's views."""
     return list(rows.chunks())
 
 
-def digested(rows: Source) -> dict[str, str]:
+def digested(rows: Source, _: Any) -> dict[str, str]:
     """See `digests`."""
     return digests(rows.chunks())
 
 
-def summed(function: Callable[..., Any], add: Any, rows: Source, *along: Any) -> Any:
+def summed(function: Callable[..., Any], add: Any, rows: Source, along: Any) -> Any:
     """See `passes.sum_over`."""
-    return sum_over(rows, function, *along, add=add)
+    return sum_over(rows, function, along, add=add)
 
 
-def mapped(function: Callable[..., Any], rows: Source, *along: Any) -> Any:
+def mapped(function: Callable[..., Any], rows: Source, along: Any) -> Any:
     """See `passes.map_over`."""
-    return map_over(rows, function, *along)
+    return map_over(rows, function, along)
 
 
 def _arrays(tensors: Any) -> Any:

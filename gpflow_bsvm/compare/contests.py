@@ -76,7 +76,8 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
         return None
     loss = comparison.kind.losses[score]
     rows = {name: np.concatenate([loss(y, P) for y, P in own]) for name, own in folds.items()}
-    order = sorted(rows, key=lambda name: float(rows[name].mean()))
+    means = {name: float(own.mean()) for name, own in rows.items()}
+    order = sorted(rows, key=means.__getitem__)
     pairs = list(permutations(order, 2))
     level = 1 - (1 - LEVEL) / max(1, len(pairs) // 2)
     return Contest(

@@ -3,7 +3,6 @@
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .opening import open_source
 from .readers import Reader
-from .sources import Source
-from .streams import Blocks, MappedArrays, Part
+from .streams import Blocks, Part
 
-__all__ = ["Blocks", "MappedArrays", "Part", "Reader", "Source", "open_source"]
+__all__ = ["Blocks", "Part", "Reader", "open_source"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import tensorflow as tf
+
+T = TypeVar("T")
 
 
 class Batch(NamedTuple):
@@ -16,15 +19,20 @@ class Batch(NamedTuple):
     Y: tf.Tensor  #: [N, P]
     weight: tf.Tensor  #: [N, 1], powers of the likelihood
 
+    def between(self, start: Any, stop: Any) -> Batch:
+        """:return: the rows from `start` to before `stop`."""
+        return Batch._make(column[start:stop] for column in self)
 
-def take(batch: Batch, index: tf.Tensor) -> Batch:
-    """:return: the rows at these indices, in order."""
-    return Batch(*(tf.gather(column, index) for column in batch))
+
+def take(columns: T, index: Any) -> T:
+    """:return: the rows at these indices, in order, of tensors in any structure."""
+    return cast(T, tf.nest.map_structure(partial(tf.gather, indices=index), columns))
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
-    """:return: the rows of all batches, in order."""
-    return batches[0] if len(batches) == 1 else Batch(*(tf.concat(c, 0) for c in zip(*batches)))
+def joined(parts: Sequence[T]) -> T:
+    """:return: the rows of all parts, in order; parts are tensors in equal structures."""
+    columns = zip(*map(tf.nest.flatten, parts))
+    return cast(T, tf.nest.pack_sequence_as(parts[0], [tf.concat(c, 0) for c in columns]))
 
 
 def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
@@ -35,7 +43,7 @@ def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
         number = len(batch.X)
         while start < number:
             stop = start + size - sum(len(one.X) for one in group)
-            group.append(Batch(*(column[start:stop] for column in batch)))
+            group.append(batch.between(start, stop))
             start = stop
             if stop <= number:
                 yield _together(group)
@@ -45,4 +53,4 @@ def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
 
 
 def _together(group: list[Batch]) -> Batch:
-    return group[0] if len(group) == 1 else Batch(*map(np.concatenate, zip(*group)))
+    return group[0] if len(group) == 1 else Batch._make(map(np.concatenate, zip(*group)))

@@ -86,17 +86,21 @@ def check_size(X: Any, origin: Origin = _WHOLE) -> None:
 
 
 def check_data(
-    likelihood: Likelihood, X: Any, Y: Any, *, minibatch: bool = False, origin: Origin = _WHOLE
+    likelihood: Likelihood,
+    data: tuple[Any, Any],
+    *,
+    minibatch: bool = False,
+    origin: Origin = _WHOLE,
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    Check a training set, or a part of it (which may have only one class).
+    Check a training set (X, Y), or a part of it (which may have only one class).
 
     :return: X [N, D] and Y [N, P] as arrays.
     :raise ValueError: for bad inputs, for X and Y of different lengths, or for labels that are
         invalid for the likelihood.
     """
-    X = check_inputs(X, origin)
-    Y = as_matrix(as_column(likelihood, Y), "Y", origin)
+    X = check_inputs(data[0], origin)
+    Y = as_matrix(as_column(likelihood, data[1]), "Y", origin)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     check_labels(likelihood, Y, minibatch=minibatch)

@@ -50,9 +50,10 @@ def batch_groups(
 def _in_order(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int
 ) -> Generator[BatchGroup, None, None]:
-    permutation = functools.lru_cache(maxsize=2)(
-        lambda epoch: np.random.default_rng([seed, epoch]).permutation(data.num_rows)
-    )
+    @functools.lru_cache(maxsize=2)
+    def permutation(epoch: int) -> AnyNDArray:
+        return np.random.default_rng([seed, epoch]).permutation(data.num_rows)
+
     while True:
         end = position + batch_size * num_batches
         epochs = range(position // data.num_rows, -(-end // data.num_rows))
@@ -61,9 +62,9 @@ def _in_order(
             permutation(epoch)[max(0, position - start) : end - start]
             for epoch, start in zip(epochs, starts)
         ]
-        index = np.concatenate(numbers).reshape(num_batches, batch_size)
+        rows, index = data.gather(np.concatenate(numbers).reshape(num_batches, batch_size))
         position = end
-        yield BatchGroup(*data.gather(index), position)
+        yield BatchGroup(rows, index, position)
 
 
 def _as_they_come(

@@ -85,7 +85,8 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
 def _holds_arrays(data: Any) -> bool:
     """:return: True for a pair of arrays, False for a list of blocks (X, Y)."""
     if isinstance(data, list):
-        return not (data and all(isinstance(part, tuple) and _is_block(part) for part in data))
+        blocks = all(isinstance(part, tuple) and len(part) in (2, 3) for part in data)
+        return not (data and blocks and all(np.ndim(one) > 0 for part in data for one in part))
     return isinstance(data, tuple)
 
 
@@ -94,7 +95,3 @@ def _is_mapped(array: Any) -> bool:
     while isinstance(array, np.ndarray):
         array = array.base
     return isinstance(array, mmap.mmap)
-
-
-def _is_block(part: tuple[Any, ...]) -> bool:
-    return len(part) in (2, 3) and all(np.ndim(column) > 0 for column in part)

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from .batch import joined
 from .prefetch import closed_at_end
 from .sources import Source
 
@@ -21,13 +22,14 @@ def add(one: Any, other: Any) -> Any:
 def sum_over(
     source: Source,
     function: Callable[..., Any],
-    *along: Any,
+    along: Any = (),
+    *,
     add: Callable[[Any, Any], Any] = add,
 ) -> Any:
     """
-    :param function: a function of a chunk and its parts of `along` that returns tensors in any
-        structure of tuples. It should hold little data and no state, because a cluster receives a
-        copy.
+    :param function: a function of a chunk, and of its part of `along` if given, that returns
+        tensors in any structure of tuples. It should hold little data and no state, because a
+        cluster receives a copy.
     :param along: tensors with a row for every row of the source, in any structure.
     :param add: adds two results that are not tensors, in any order.
     :return: the sum over all chunks, structured like the function's results.
@@ -38,7 +40,7 @@ def sum_over(
         return functools.reduce(add, parts)
 
 
-def map_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
+def map_over(source: Source, function: Callable[..., Any], along: Any = ()) -> Any:
     """
     As `sum_over`, for a `function` that returns rows.
 
@@ -47,19 +49,15 @@ def map_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
     if source.remote is not None:
         return source.remote.map(function, along)
     with closed_at_end(_each(source, function, along)) as found:
-        parts = list(found)
-    return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *parts)
+        return joined(list(found))
 
 
-def _each(source: Source, function: Callable[..., Any], along: tuple[Any, ...]) -> Iterator[Any]:
+def _each(source: Source, function: Callable[..., Any], along: Any) -> Iterator[Any]:
     start = 0
+    alone = not tf.nest.flatten(along)
     with closed_at_end(source.chunks()) as chunks:
         for chunk in chunks:
-            part = slice(start, start + num_rows(chunk))
-            yield function(chunk, *tf.nest.map_structure(operator.itemgetter(part), along))
+            part = slice(start, start + tf.nest.flatten(chunk)[0].shape[0])
+            beside = tf.nest.map_structure(operator.itemgetter(part), along)
+            yield function(chunk) if alone else function(chunk, beside)
             start = part.stop
-
-
-def num_rows(chunk: Any) -> int:
-    """:return: the number of rows in a chunk's first column."""
-    return int(tf.nest.flatten(chunk)[0].shape[0])

@@ -51,4 +51,5 @@ def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
 
 def close(items: Iterator[Any]) -> None:
     """Close a generator and all generators that it reads; other iterators need no closing."""
-    getattr(items, "close", lambda: None)()
+    if hasattr(items, "close"):
+        items.close()

@@ -134,7 +134,7 @@ class Reader(Source):
     def _tensors(self, batch: Batch) -> Batch:
         X, Y, weight = batch
         weight = weight if self._factor == 1 else weight * self._factor
-        return Batch(*map(tf.convert_to_tensor, (X, Y, weight)))
+        return Batch._make(map(tf.convert_to_tensor, (X, Y, weight)))
 
     def _without_end(self) -> Iterator[Batch]:
         while True:

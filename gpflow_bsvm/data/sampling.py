@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,8 @@ from gpflow.base import AnyNDArray
 from .batch import Batch, take
 from .passes import sum_over
 from .sources import ArraySource, Source
+
+Columns = tuple[AnyNDArray, ...]
 
 
 def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
@@ -44,21 +45,24 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
     if isinstance(source, ArraySource):
         return source.part(np.sort(random_rows(source.num_rows, number, seed)))
     if source.indexed:
-        some = take(*source.gather(np.sort(random_rows(source.num_rows, number, seed))))
-        X, Y, weight = map(np.asarray, some)
+        rows, index = source.gather(np.sort(random_rows(source.num_rows, number, seed)))
+        X, Y, weight = map(np.asarray, take(rows, index))
     else:
-        least = partial(_smallest, number)
-        found = sum_over(source, partial(_keyed, seed), add=lambda *both: least(zip(*both)))
-        _, X, Y, weight = least((column,) for column in found)  # needed for a single chunk
+        drawn = partial(_drawn, number, seed)
+        found = sum_over(source, drawn, add=partial(_merged, number))
+        _, X, Y, weight = map(np.asarray, found)  # clusters return tensors
     return ArraySource(X, Y, weight, number)
 
 
-def _keyed(seed: int, batch: Batch) -> tuple[AnyNDArray, ...]:
-    return random_keys(batch, seed), *map(np.asarray, batch)
+def _drawn(number: int, seed: int, batch: Batch) -> Columns:
+    return _smallest(number, (random_keys(batch, seed), *map(np.asarray, batch)))
 
 
-def _smallest(number: int, parts: Iterable[Sequence[AnyNDArray]]) -> tuple[AnyNDArray, ...]:
-    """:return: the rows with the smallest keys; each part is a list of columns, keys first."""
-    columns = list(map(np.concatenate, parts))
+def _merged(number: int, one: Columns, other: Columns) -> Columns:
+    return _smallest(number, tuple(map(np.concatenate, zip(one, other))))
+
+
+def _smallest(number: int, columns: Columns) -> Columns:
+    """:return: the rows with the smallest keys; the first column holds the keys."""
     best = np.sort(np.argsort(columns[0])[:number])
     return tuple(column[best] for column in columns)

@@ -159,7 +159,7 @@ class ArraySource(Source):
 
     def take(self, index: Any) -> Batch:
         """:return: the rows of these numbers."""
-        return Batch(*(tf.convert_to_tensor(column[index]) for column in self._columns))
+        return Batch._make(tf.convert_to_tensor(column[index]) for column in self._columns)
 
     @functools.cached_property
     def _whole(self) -> Batch:
@@ -194,12 +194,10 @@ class Derived(Source):
 class Remote(Protocol):
     """Rows on other machines, which receive functions. Arguments as in `passes`."""
 
-    def sum(
-        self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
-    ) -> Any:
+    def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `passes.sum_over`."""
 
-    def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+    def map(self, function: Callable[..., Any], along: Any) -> Any:
         """See `passes.map_over`."""
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:

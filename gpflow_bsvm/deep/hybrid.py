@@ -74,7 +74,9 @@ def hybrid(
         deep = DeepKernel(features, deep.kernel, deep.input_shape)
         F = deep.features_of(some)
     if kernel is None:
-        deep.kernel.lengthscales.assign(_mean_distance(_some(F, _FEW_ROWS, seed)))
+        distances = pairwise_distances(_some(F, _FEW_ROWS, seed))
+        pairs = len(distances) * (len(distances) - 1)
+        deep.kernel.lengthscales.assign(float(distances.sum() / max(1, pairs)) or 1.0)
     variable = FeaturePoints(kmeans(F, num_inducing, seed=seed))
     kwargs.setdefault("num_data", len(X))
     return BSVM(deep, likelihood, variable, **kwargs)
@@ -116,7 +118,3 @@ def head(model: BSVM) -> BSVM:
 
 def _some(X: AnyNDArray, number: int, seed: int) -> AnyNDArray:
     return X[np.sort(random_rows(len(X), number, seed))]
-
-
-def _mean_distance(F: AnyNDArray) -> float:
-    return float(pairwise_distances(F).sum() / max(1, len(F) * (len(F) - 1))) or 1.0

@@ -74,7 +74,9 @@ class KeepBest:
         self.losses.append(float(self._loss()))
         if not self._kept or self.losses[-1] < self.loss or math.isnan(self.loss):
             self.number = len(self.losses) - 1
-            self._kept = [(variable, variable.numpy()) for variable in _variables_of(self._model)]
+            weights = [v for one in networks_in([self._model]) for v in one.all_weights()]
+            held = {id(v): v for v in [*self._model.variables, *weights]}
+            self._kept = [(variable, variable.numpy()) for variable in held.values()]
         without = len(self.losses) - 1 - self.number
         return self._patience is not None and without >= self._patience
 
@@ -92,9 +94,3 @@ def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
         raise ValueError("rows that the fit does not see are needed, got None: give (X, Y)")
     rows = open_data(model, held_out)
     return lambda: -predict_log_density(model, rows).mean()
-
-
-def _variables_of(model: tf.Module) -> list[tf.Variable]:
-    """:return: all variables, including those of networks."""
-    held = [v for network in networks_in(model) for v in network.all_weights()]
-    return list({id(v): v for v in [*model.variables, *held]}.values())

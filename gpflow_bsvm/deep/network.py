@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -85,7 +86,7 @@ def dtype_of(features: Any) -> tf.DType:
     weights = features.weights if getattr(features, "built", False) else ()
     dtypes = [tf.as_dtype(weight.dtype) for weight in weights]
     own = tf.as_dtype(getattr(features, "compute_dtype", None) or tf.float32)
-    return max((d for d in dtypes if d.is_floating), key=lambda d: d.size, default=own)
+    return max((d for d in dtypes if d.is_floating), key=attrgetter("size"), default=own)
 
 
 def call(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import gpflow
@@ -170,7 +170,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
         )
 
 
-def networks_in(*modules: Any) -> list[Any]:
+def networks_in(modules: Iterable[Any]) -> list[Any]:
     """:return: parts of these modules with the methods of `gpflow_bsvm.deep.DeepKernel`."""
     parts = [p for module in modules for p in (module, *getattr(module, "submodules", ()))]
     return [part for part in dict.fromkeys(parts) if hasattr(part, "learned_weights")]

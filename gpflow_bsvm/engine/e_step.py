@@ -17,7 +17,7 @@ from .contracts import Model, shares_shifts
 from .natural import Natural, compiled_gaussian, compiled_solve
 from .projected_data import ProjectedData
 from .shared_graph import while_loop
-from .statistics import Local, compiled_localise, compiled_sum_sites
+from .statistics import compiled_localise, compiled_sum_sites
 
 #: The largest number of halvings of a step.
 _MAX_HALVINGS = 20
@@ -110,8 +110,8 @@ class SiteAscent:
         starts = [] if sites is None else [sites]
         if not starts:
             q = compiled_solve(model.natural())
-            there = Local(*map_over(self._data, partial(self._localise, q))).sites
-            starts = [Sites(*map(tf.zeros_like, there)), there]
+            there, _ = map_over(self._data, partial(self._localise, q))
+            starts = [tf.nest.map_structure(tf.zeros_like, there), there]
         points = [self._move(SitePoint(one, one), 1.0) for one in starts]
         self.point: SitePoint = max(
             points, key=lambda point: point.value if math.isfinite(point.value) else -math.inf
@@ -133,8 +133,9 @@ class SiteAscent:
 
     def _move(self, start: SitePoint, rho: tf.Tensor) -> SitePoint:
         """:return: the point after moving the sites by this fraction towards their fresh values."""
-        pairs = zip(start.sites, start.fresh)
-        sites = Sites(*((1 - rho) * old + rho * new for old, new in pairs))
+        old = start.sites
+        new = start.fresh
+        sites = Sites((1 - rho) * old.w + rho * new.w, (1 - rho) * old.r + rho * new.r)
         sums = sum_over(self._data, compiled_sum_sites, sites)
         natural, q = compiled_gaussian(sums, self._share)
         fresh, expectation = map_over(self._data, partial(self._localise, q))

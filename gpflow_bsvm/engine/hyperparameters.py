@@ -16,14 +16,14 @@ from ..likelihoods.hooks import has_hook
 from .contracts import Model, networks_in
 from .log_prior import LogPrior
 from .shared_graph import Compiled, Rebuild
-from .structure import parameters_of
+from .structure import look_into
 
 
 class Plan(NamedTuple):
     """
     The learned parameters of some modules; part of a graph's structure.
 
-    :ivar learned: for each parameter, in the order of `parameters_of`, whether it is trained.
+    :ivar learned: whether each parameter is trained, in the order of `Structure.parameters`.
     :ivar variables: references to the learned variables if modules hold state other than
         parameters, such as a Keras layer, so that the graph captures all variables.
     """
@@ -48,16 +48,15 @@ class Plan(NamedTuple):
         )
 
 
-def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
+def planned(wanted: Sequence[Any], modules: tuple[Any, ...]) -> tuple[list[Any], Plan]:
     """
     :param wanted: the parameters and bare variables to learn, without repetition.
     :return: `wanted` in the order of the graph's gradients, and the plan.
     """
     ids = {id(p) for p in wanted}
-    parameters = parameters_of(*modules)
+    parameters = look_into(modules).parameters
     found = [p for p in parameters if id(p) in ids]
-    in_parameters = len(found) == len(wanted)
-    if in_parameters:
+    if len(found) == len(wanted):
         return found, Plan(tuple(id(p) in ids for p in parameters))
     variables = [getattr(p, "unconstrained_variable", p) for p in wanted]
     return list(wanted), Plan((), tuple(variable.ref() for variable in variables))
@@ -95,21 +94,23 @@ class Hyperparameters:
         networks are ".weights[0]" and so on.
     :ivar networks: the networks of the model.
     :ivar variables: their unconstrained variables, in the order of the gradients.
-    :ivar plan: the learned parameters for graphs of `modules`.
+    :ivar plan: the learned parameters for graphs of `likelihood` and `prior`.
     :ivar log_prior: log prior density of the learned parameters.
     """
 
     def __init__(self, model: Model) -> None:
-        self.modules = (model.likelihood, model.prior)
+        self.likelihood = model.likelihood
+        self.prior = model.prior
         self.named = model.hyperparameters()
-        self.networks = networks_in(*model.prior)
-        chosen, self.plan = planned(list(self.named.values()), *self.modules)
+        self.networks = networks_in(self.prior)
+        modules = (self.likelihood, self.prior)
+        chosen, self.plan = planned(list(self.named.values()), modules)
         self.log_prior = LogPrior(chosen)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
         """:return: a `value_and_gradient`, bound to this model's likelihood and prior."""
-        return graph.bind(*self.modules, self.plan)
+        return graph.bind(self.likelihood, self.prior, self.plan)
 
     def values(self) -> dict[str, AnyNDArray]:
         """:return: the current values by name, without the (many) weights of networks."""
@@ -129,8 +130,8 @@ class Hyperparameters:
         :raise ValueError: if a hyperparameter or its prior density is not finite, or if the
             likelihood's `check_learnable` objects.
         """
-        if has_hook(self.modules[0], "check_learnable"):
-            self.modules[0].check_learnable()
+        if has_hook(self.likelihood, "check_learnable"):
+            self.likelihood.check_learnable()
         for name, value in self.values().items():
             if not np.isfinite(value).all():
                 raise ValueError(f"{name} is {value}: learning needs finite values to start from")

@@ -22,7 +22,8 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
         message names the kernel.
     """
     X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
-    if wrong := no_covariance(*values_of(kernel, X)):
+    K, diagonal = values_of(kernel, X)
+    if wrong := no_covariance(K, diagonal):
         name = type(kernel).__name__
         raise ValueError(f"the kernel {name} at some rows of X: {rounded(X) or wrong}")
 

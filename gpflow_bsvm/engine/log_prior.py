@@ -67,7 +67,7 @@ def _value_and_gradient(kinds: Any, numbers: Any, values: Any) -> tuple[tf.Tenso
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         mine = tf.nest.map_structure(tf.identity, values)
         tape.watch(mine)
-        total = tf.add_n([log_prior_density(*part) for part in zip(kinds, numbers, mine)])
+        total = tf.add_n(list(map(log_prior_density, kinds, numbers, mine)))
     return total, tape.gradient(total, mine)
 
 
@@ -86,8 +86,7 @@ class LogPrior:
     def __call__(self, mine: Sequence[Any]) -> tf.Tensor:
         """:return: the density at these unconstrained values, for use in a graph."""
         values = [tf.convert_to_tensor(mine[place]) for place in self._places]
-        parts = zip(self._kinds, self._numbers, values)
-        found = [log_prior_density(*part) for part in parts]
+        found = list(map(log_prior_density, self._kinds, self._numbers, values))
         return tf.add_n(found) if found else tf.zeros([], default_float())
 
     def value_and_gradient(self, mine: Sequence[Any]) -> tuple[tf.Tensor, dict[int, tf.Tensor]]:

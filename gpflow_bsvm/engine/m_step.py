@@ -12,6 +12,8 @@ Gradients are computed chunk by chunk: memory does not grow with N.
 
 from __future__ import annotations
 
+from functools import partial
+
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.config import default_float
@@ -35,35 +37,35 @@ def site_bound(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, share: tf.Tensor
 ) -> tf.Tensor:
     """:return: F of a single chunk, without the hyperparameters' log density; see `centre`."""
-    rows = project_batch(prior, batch, *how)
+    rows = project_batch(prior, batch, how)
     q = gaussian(sum_sites(rows, sites), share)[1]
-    f = marginals(rows.features.phi, q.R, q.c)
+    f = marginals(rows.features.phi, q)
     return tf.reduce_sum(localise(likelihood, rows, f).expectation) - q.kl
 
 
 @check_shapes("q.c: [L, M]", "batch.X: [N, D]", "return: []")
 def expectation(
-    likelihood: Likelihood, prior: Prior, q: Gaussian, batch: Batch, how: Floats
+    likelihood: Likelihood, prior: Prior, q: Gaussian, how: Floats, batch: Batch
 ) -> tf.Tensor:
     """:return: sum of E_q log p(y_n | f_n) under q(s)."""
-    rows = project_batch(prior, batch, *how)
-    f = marginals(rows.features.phi, q.R, q.c)
+    rows = project_batch(prior, batch, how)
+    f = marginals(rows.features.phi, q)
     return tf.reduce_sum(localise(likelihood, rows, f).expectation)
 
 
 @Compiled
 @check_shapes("batch.X: [N, D]", "sites.w: [N, L]", "return.h: [L, M]", "return.P: [L, M, M]")
-def compiled_sums(prior: Prior, batch: Batch, sites: Sites, how: Floats) -> Natural:
+def compiled_sums(prior: Prior, how: Floats, batch: Batch, sites: Sites) -> Natural:
     """`sum_sites` of unprojected rows."""
-    return sum_sites(project_batch(prior, batch, *how), sites)
+    return sum_sites(project_batch(prior, batch, how), sites)
 
 
 @check_shapes("sites.w: [N, L]", "weights.h: [L, M]", "return: []")
 def _weighted_sums(
-    likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, weights: Natural
+    likelihood: Likelihood, prior: Prior, how: Floats, weights: Natural, batch: Batch, sites: Sites
 ) -> tf.Tensor:
     """:return: a number whose gradient is a vector-Jacobian product of the sums."""
-    h, P = sum_sites(project_batch(prior, batch, *how), sites)
+    h, P = sum_sites(project_batch(prior, batch, how), sites)
     return tf.reduce_sum(weights.h * h) + tf.reduce_sum(weights.P * P)
 
 
@@ -106,21 +108,23 @@ class SiteBound:
         :return: F, and its gradient in each of the hyperparameters' variables.
         """
         how = Floats(jitter_of(self._model), self._one)
-        if not self._source.one_chunk:
-            return self.hyperparameters.with_prior(*self._by_chunks(sites, how))
-        batch = next(iter(self._source.chunks()))
-        (of_bound,) = self._graphs
-        return self.hyperparameters.with_prior(*of_bound(batch, sites, how, self._share))
+        if self._source.one_chunk:
+            batch = next(iter(self._source.chunks()))
+            (of_bound,) = self._graphs
+            value, gradient = of_bound(batch, sites, how, self._share)
+        else:
+            value, gradient = self._by_chunks(sites, how)
+        return self.hyperparameters.with_prior(value, gradient)
 
     def _by_chunks(self, sites: Sites, how: Floats) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """By the chain rule through q, h and P, in three passes."""
         data = self._source
         share = self._share
-        (expected, of_sums, of_q), sums_of = self._graphs, compiled_sums.bind(self._model.prior)
-        sums = sum_over(data, lambda batch, part: sums_of(batch, part, how), sites)
+        expected, of_sums, of_q = self._graphs
+        sums = sum_over(data, partial(compiled_sums.bind(self._model.prior), how), sites)
         _, q = compiled_gaussian(sums, share)
-        value, gradient, slope = sum_over(data, lambda batch: expected(q, batch, how))
+        value, gradient, slope = sum_over(data, partial(expected, q, how))
         others, of_prior, weights = of_q(sums, slope, share)
-        rest = sum_over(data, lambda batch, part: of_sums(batch, part, how, weights)[1], sites)
+        _, rest = sum_over(data, partial(of_sums, how, weights), sites)
         gradients = zip(gradient, rest, of_prior)
         return value + others, [tf.add_n(parts) for parts in gradients]

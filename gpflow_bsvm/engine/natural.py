@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -87,7 +88,7 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
 
 def in_shape(new: Natural, old: Natural) -> Natural:
     """:return: `new` with the static shape of `old`, as `tf.while_loop` requires."""
-    return Natural(*(tf.ensure_shape(one, other.shape) for one, other in zip(new, old)))
+    return Natural(tf.ensure_shape(new.h, old.h.shape), tf.ensure_shape(new.P, old.P.shape))
 
 
 @check_shapes("natural.h: [L, M]", "sums.h: [L, M]", "sums.P: [L, M, M]", "rho: []", "share: []")
@@ -144,7 +145,7 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     U = tf.reverse(tf.linalg.cholesky(tf.reverse(natural.P, [-2, -1])), [-2, -1])
     root = _inverse_of_lower(tf.linalg.matrix_transpose(U))
     known = tf.reduce_all(tf.math.is_finite(root))
-    root = tf.cond(known, lambda: root, lambda: root_by_rotation(natural))
+    root = tf.cond(known, lambda: root, partial(root_by_rotation, natural))
     mean = tf.linalg.matvec(root, tf.linalg.matvec(root, natural.h, transpose_a=True))
     return mean, root
 

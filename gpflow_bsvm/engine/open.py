@@ -101,7 +101,7 @@ class _Labelled:
             )
         part = self.part or origin is not None
         origin = origin or Origin()
-        X, Y = check_data(self.model.likelihood, X, Y, minibatch=part, origin=origin)
+        X, Y = check_data(self.model.likelihood, (X, Y), minibatch=part, origin=origin)
         check_size(X, origin)
         check_width(self.model, X, Y)
         _check_active_dims(self.model, X.shape[-1])

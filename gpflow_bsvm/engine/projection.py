@@ -9,7 +9,7 @@ from check_shapes import check_shapes
 from gpflow.covariances import Kuf
 from gpflow.kernels import MultioutputKernel
 
-from ..data.batch import Batch
+from ..data.batch import Batch, joined, take
 from .prior import Prior, prior_factor
 from .shared_graph import Compiled
 
@@ -18,7 +18,8 @@ class Floats(NamedTuple):
     """Floating-point options of features."""
 
     jitter: tf.Tensor  #: [], jitter of Kuu
-    one: tf.Tensor  #: [], 1 in the dtype of subsequent large products
+    #: [], 1 in the dtype of subsequent large products; None: the dtype of Kuu
+    one: tf.Tensor | None = None
 
 
 class Features(NamedTuple):
@@ -38,8 +39,9 @@ class Projected(NamedTuple):
     @check_shapes("index: [B]", "return.features.phi: [G, B, M]")
     def take(self, index: tf.Tensor) -> Projected:
         """:return: the rows at these indices, in order."""
-        taken = tf.nest.map_structure(lambda c, n: tf.gather(c, index, axis=n), self, _ROW_AXES)
-        return cast(Projected, taken)
+        phi = tf.gather(self.features.phi, index, axis=1)
+        residual, mean = take((self.features.residual, self.features.mean), index)
+        return Projected(take(self.batch, index), Features(phi, residual, mean))
 
     @check_shapes("return.features.phi: [G, N, M]")
     def in_precision(self, dtype: tf.DType) -> Projected:
@@ -56,12 +58,10 @@ class Projected(NamedTuple):
         """:return: the concatenated rows of all parts."""
         if len(parts) == 1:
             return parts[0]
-        rows = tf.nest.map_structure(lambda n, *c: tf.concat(c, n), _ROW_AXES, *parts)
-        return cast(Projected, rows)
-
-
-#: The axis of rows in each column.
-_ROW_AXES = Projected(Batch(0, 0, 0), Features(1, 0, 0))
+        phi = tf.concat([part.features.phi for part in parts], axis=1)
+        columns = [(part.batch, part.features.residual, part.features.mean) for part in parts]
+        batch, residual, mean = joined(columns)
+        return Projected(batch, Features(phi, residual, mean))
 
 
 @check_shapes("X: [N, D]", "Lz: [G, M, M]", "return.phi: [G, N, M]", "return.residual: [N, .]")
@@ -79,16 +79,11 @@ def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
     return Features(tf.linalg.matrix_transpose(A), Kff - explained, prior.mean_function(X))
 
 
-@check_shapes("batch.X: [N, D]", "jitter: []", "return.features.phi: [G, N, M]")
-def project_batch(
-    prior: Prior, batch: Batch, jitter: tf.Tensor, one: tf.Tensor | None = None
-) -> Projected:
-    """
-    :param one: 1 in the dtype of subsequent large products; None: the dtype of Kuu.
-    :return: rows projected with the current hyperparameters, inside a graph.
-    """
-    rows = Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
-    return rows if one is None else rows.in_precision(one.dtype)
+@check_shapes("batch.X: [N, D]", "how.jitter: []", "return.features.phi: [G, N, M]")
+def project_batch(prior: Prior, batch: Batch, how: Floats) -> Projected:
+    """:return: rows projected with the current hyperparameters, inside a graph."""
+    rows = Projected(batch, project(prior, batch.X, prior_factor(prior, how.jitter)))
+    return rows if how.one is None else rows.in_precision(how.one.dtype)
 
 
 compiled_project = Compiled(project)

@@ -41,14 +41,15 @@ def maximise(
     """
     loss = Loss(value_and_gradient, variables, least_gain)
     method = "L-BFGS-B"
-    options = {"maxiter": max_iter}
+    options: dict[str, Any] = {"maxiter": max_iter}
     if inverse is not None:
         method = "BFGS"
-        options = {**options, "hess_inv0": inverse}
-    how: dict[str, Any] = {"method": method, "options": options, "callback": loss.stop}
+        options["hess_inv0"] = inverse
     with warnings.catch_warnings():  # a failed line search warns and ends the iterations
         warnings.simplefilter("ignore", RuntimeWarning)
-        best = minimize(loss, loss.start, jac=True, **how)
+        best = minimize(
+            loss, loss.start, jac=True, method=method, options=options, callback=loss.stop
+        )
     if not loss.settle(best):
         return None
     if best.nit:

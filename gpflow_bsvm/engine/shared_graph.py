@@ -19,10 +19,10 @@ import copy
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import tensorflow as tf
@@ -89,7 +89,7 @@ def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
     """
     if isinstance(part, (list, tuple)):
         named = zip(part, getattr(part, "_fields", [None] * len(part)))
-        return [spec for field in named for spec in specs_of(*field)]
+        return [spec for field, own in named for spec in specs_of(field, own)]
     shape: list[int | None] = [None] * len(part.shape)
     if shape:
         fixed = 0 if len(shape) > 2 or name in ("h", "c") else -1
@@ -97,7 +97,7 @@ def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
     return [tf.TensorSpec(shape, part.dtype)]
 
 
-def concrete(function: Callable[..., Any], *specs: Any) -> Any:
+def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
     """
     Trace without AutoGraph if possible: rewriting the sources of GPflow and TFP took nine tenths of
     the first fit.
@@ -174,44 +174,38 @@ class Compiled:
             raise TypeError(f"{what} cannot be sent: it has no name")
         return name
 
-    def graph_of(self, key: Hashable, *what: Any) -> Any:
-        """:return: the graph of this key, traced from `what` if new, and its result."""
+    def graph_of(self, key: Hashable, call: _Call) -> Any:
+        """:return: the graph of this key, traced from `call` if new, and its result."""
         with _TRACING:
             if key not in self._graphs:
-                self._graphs[key] = self._trace(*what)
+                self._graphs[key] = self._trace(call)
             self._graphs.move_to_end(key)
             while len(self._graphs) > _CACHE_SIZE:
                 self._graphs.popitem(last=False)
             return self._graphs[key]
 
-    def graph_of_this_fit(self, key: Hashable, *what: Any) -> Any:
+    def graph_of_this_fit(self, key: Hashable, call: _Call) -> Any:
         """:return: as `graph_of`, but a graph of this fit alone; None outside of fits."""
         graphs = _OF_THIS_FIT.get()
         if graphs is not None and (self, key) not in graphs:
-            graphs[self, key] = self._trace(*what)
+            graphs[self, key] = self._trace(call)
         return graphs and graphs[self, key]
 
-    def call(self, modules: tuple[Any, ...], structure: Structure, arguments: Any) -> Any:
+    def without_graph(self, call: _Call) -> Any:
         """:return: the function's result for its modules, without a graph."""
         if not self._rebuilds:
-            return self._function(*modules, *arguments)
-        raw = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
-        return self._function(Rebuild(modules, structure), raw, *arguments)
+            return self._function(*call.modules, *call.arguments)
+        rebuild = Rebuild(call.modules, call.structure)
+        return self._function(rebuild, call.structure.values(), *call.arguments)
 
-    def _trace(
-        self,
-        modules: tuple[Any, ...],
-        structure: Structure,
-        arguments: tuple[Any, ...],
-        specs: list[tf.TensorSpec],
-    ) -> tuple[Any, Any]:
+    def _trace(self, call: _Call) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
-        rebuild = Rebuild(modules, structure)
+        rebuild = Rebuild(call.modules, call.structure)
         results = []
 
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             self.num_traces += 1
-            packed = tf.nest.pack_sequence_as(arguments, tensors)
+            packed = tf.nest.pack_sequence_as(call.arguments, tensors)
             if self._rebuilds:
                 result = self._function(rebuild, values, *packed)
             else:
@@ -221,9 +215,18 @@ class Compiled:
 
         raw_specs = [
             tf.TensorSpec(open_shape(p), p.unconstrained_variable.dtype)
-            for p in structure.parameters
+            for p in call.structure.parameters
         ]
-        return concrete(traced, raw_specs, *specs), results[-1]
+        return concrete(traced, [raw_specs, *call.specs]), results[-1]
+
+
+class _Call(NamedTuple):
+    """A call of a function."""
+
+    modules: tuple[Any, ...]
+    structure: Structure
+    arguments: tuple[Any, ...]
+    specs: list[tf.TensorSpec]  #: of the arguments' leaves
 
 
 class Bound:
@@ -241,16 +244,15 @@ class Bound:
         arguments = tf.nest.pack_sequence_as(arguments, tensors)
         specs = specs_of(arguments)
         key = (self._key, *((tuple(spec.shape), spec.dtype) for spec in specs))
-        what = (self._modules, self._structure, arguments, specs)
+        call = _Call(self._modules, self._structure, arguments, specs)
         compiled = self._compiled
         structure = self._structure
         shared = compiled.graph_of if structure.is_proved else compiled.graph_of_this_fit
-        found = shared(key, *what)
+        found = shared(key, call)
         if found is None:
-            return compiled.call(self._modules, structure, arguments)
+            return compiled.without_graph(call)
         graph, result = found
-        values = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
-        return tf.nest.pack_sequence_as(result, graph(values, *tensors))
+        return tf.nest.pack_sequence_as(result, graph(structure.values(), *tensors))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Bound, (self._compiled, self._modules)
@@ -265,7 +267,7 @@ class Rebuild:
 
     def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         """
-        :param values: unconstrained, in the order of `parameters_of`.
+        :param values: unconstrained, in the order of `Structure.parameters`.
         :param dtype: to cast the parameters to; None: no cast.
         """
         # The memo replaces parameters by tensors, keeps distributions (TFP's

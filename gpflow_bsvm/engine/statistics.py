@@ -42,15 +42,15 @@ class Statistics(NamedTuple):
     expectation: tf.Tensor  #: [], sum of E_q log p(y_n | f_n)
 
 
-@check_shapes("phi: [G, N, M]", "R: [L, M, M]", "c: [L, M]", "return[all]: [N, L]")
-def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
+@check_shapes("phi: [G, N, M]", "q.R: [L, M, M]", "q.c: [L, M]", "return[all]: [N, L]")
+def marginals(phi: tf.Tensor, q: Gaussian) -> Marginals:
     """
     Marginals of Phi s under q(s_l) = N(R_l^T c_l, R_l^T R_l), for many rows: mean Phi R^T c,
     variance the squared norms of the rows of W = Phi R^T.
 
     :param phi: products run in its dtype.
     """
-    return moments(phi, tf.linalg.matvec(R, c, transpose_a=True), R)
+    return moments(phi, tf.linalg.matvec(q.R, q.c, transpose_a=True), q.R)
 
 
 @check_shapes("phi: [G, N, M]", "mean: [L, M]", "R: [L, M, M]", "return[all]: [N, L]")
@@ -59,7 +59,7 @@ def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
     s = tf.cast(mean, phi.dtype)
     R = tf.cast(R, phi.dtype)
     f = _of_shared(tf.squeeze(phi, 0), R, s) if phi.shape[0] == 1 else _of_own(phi, R, s)
-    return Marginals(*(tf.cast(part, mean.dtype) for part in f))
+    return Marginals(tf.cast(f.mean, mean.dtype), tf.cast(f.variance, mean.dtype))
 
 
 def _of_own(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
@@ -101,7 +101,7 @@ def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
     """
     if few:
         return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
-    return marginals(phi, *solve(q)[:2])
+    return marginals(phi, solve(q))
 
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")
@@ -118,7 +118,7 @@ def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     X, Y, weight = rows.batch
     mean, variance = total(rows.features, f)
     expectation = likelihood.variational_expectations(X, mean, variance, Y)
-    return Local(Sites(*sites(likelihood, X, mean, variance, Y)), weight[:, 0] * expectation)
+    return Local(sites(likelihood, X, mean, variance, Y), weight[:, 0] * expectation)
 
 
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
@@ -161,7 +161,7 @@ def sum_sites(rows: Projected, sites: Sites) -> Natural:
     w = tf.cast(weight * sites.w, phi.dtype)
     shared = phi.shape[0] == 1
     sums = _sums_of_shared(tf.squeeze(phi, 0), w, r) if shared else _sums_of_own(phi, w, r)
-    return Natural(*(tf.cast(part, dtype) for part in sums))
+    return Natural(tf.cast(sums.h, dtype), tf.cast(sums.P, dtype))
 
 
 def _sums_of_own(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
@@ -209,7 +209,7 @@ def _under_q(function: Callable[..., Any]) -> Compiled:
 
     @functools.wraps(function)
     def of_q(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Any:
-        return function(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
+        return function(likelihood, rows, marginals(rows.features.phi, q))
 
     return Compiled(of_q)
 
@@ -217,13 +217,25 @@ def _under_q(function: Callable[..., Any]) -> Compiled:
 @check_shapes("q.c: [L, M]", "features.phi: [G, N, M]", "return[all]: [N, L]")
 def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
     """:return: marginals of f(x) under q(s)."""
-    return total(features, marginals(features.phi, q.R, q.c))
+    return total(features, marginals(features.phi, q))
 
 
-#: Maps X, mean and variance of f to mean and variance of y, [N, P] each.
-compiled_predict = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f))
-#: Maps the same to `probabilities`, [N, C].
-compiled_probabilities = Compiled(lambda likelihood, X, *f: probabilities(likelihood, X, *f))
+@Compiled
+def compiled_predict(
+    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """:return: mean and variance of y, [N, P], given those of f."""
+    return likelihood.predict_mean_and_var(X, mean, variance)
+
+
+@Compiled
+def compiled_probabilities(
+    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tf.Tensor:
+    """:return: `probabilities` [N, C], given mean and variance of f."""
+    return probabilities(likelihood, X, mean, variance)
+
+
 compiled_marginals = Compiled(marginals_of_f)
 compiled_sum_sites = Compiled(sum_sites)
 compiled_localise = _under_q(localise)

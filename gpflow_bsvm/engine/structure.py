@@ -30,14 +30,10 @@ _LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_pr
 _LIBRARIES |= sys.stdlib_module_names
 
 
-def _bookkeeping() -> frozenset[str]:
-    """:return: attributes of TensorFlow's bookkeeping: those of an empty module."""
-    module = gpflow.Module()
-    module.part = gpflow.Module()  # object tracking adds attributes too
-    return frozenset(vars(module)) - {"part"}
-
-
-BOOKKEEPING = _bookkeeping()
+_EMPTY = gpflow.Module()
+_EMPTY.part = gpflow.Module()  # object tracking adds attributes too
+#: Attributes of TensorFlow's bookkeeping: those of an empty module.
+BOOKKEEPING = frozenset(vars(_EMPTY)) - {"part"}
 
 
 class _Unshareable(Exception):
@@ -60,6 +56,10 @@ class Structure(NamedTuple):
     parameters: list[gpflow.Parameter]
     is_proved: bool
     books: list[Any]
+
+    def values(self) -> list[tf.Tensor]:
+        """:return: the unconstrained values of `parameters`."""
+        return [tf.convert_to_tensor(p.unconstrained_variable) for p in self.parameters]
 
 
 class _Walk:
@@ -108,7 +108,9 @@ class _Walk:
             return self._opaque(value)
         if isinstance(value, _FUNCTIONS):
             return ("function", value)
-        if _is_transparent(value):
+        # Attributes determine these modules; layers may have other state.
+        ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
+        if isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value):
             return (type(value), self._of_attributes(value))
         return self._opaque(value)
 
@@ -151,12 +153,6 @@ def _is_library(module: str) -> bool:
     return module.partition(".")[0] in _LIBRARIES
 
 
-def _is_transparent(value: Any) -> bool:
-    """:return: True if attributes determine the module; layers may have other state."""
-    ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
-    return isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value)
-
-
 def look_into(modules: tuple[Any, ...]) -> Structure:
     """:return: the structure of `modules`."""
     for by_identity in (False, True):
@@ -183,8 +179,3 @@ def named_parameters(module: Any) -> dict[str, Any]:
             "itself, directly or in its parts, so that GPflow's walk over parameters does not "
             "end: do not store the back reference as an attribute"
         ) from None
-
-
-def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
-    """:return: the parameters of `modules`, in the order of `Structure`."""
-    return look_into(modules).parameters

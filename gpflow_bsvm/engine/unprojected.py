@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import gpflow
 import tensorflow as tf
@@ -121,7 +121,7 @@ def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Proj
 
     if dtype == how.Lz.dtype or not has_single(prior):
         return Projected(batch, double())
-    return Projected(batch, Features(*tf.cond(how.single, rounded, double)))
+    return Projected(batch, tf.cond(how.single, rounded, double))
 
 
 @partial(Compiled, rebuilds=True)
@@ -139,16 +139,16 @@ def compiled_unprojected_statistics(
     number = tf.shape(batch.Y)[0]
 
     def add(start: tf.Tensor, total: Statistics) -> tuple[tf.Tensor, Statistics]:
-        part = Batch(*(column[start : start + size] for column in batch))
+        part = batch.between(start, start + size)
         rows = _project(prior, single, part, chunk.how)
-        seen = accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
+        seen = accumulate(likelihood, rows, marginals(rows.features.phi, q))
         return start + size, tf.nest.map_structure(_add, total, seen)
 
     nothing = Statistics(Natural(tf.zeros_like(q.c), tf.zeros_like(q.R)), tf.zeros([], q.c.dtype))
     _, total = tf.while_loop(
         lambda start, _: start < number, add, (0, nothing), parallel_iterations=_PARALLEL
     )
-    return Statistics(*total)
+    return cast(Statistics, total)
 
 
 def _add(total: tf.Tensor, part: tf.Tensor) -> tf.Tensor:

@@ -89,10 +89,13 @@ class Attributes:
             raise AttributeError(f"f is not linear: its kernel is {type(kernel).__name__}")
         shift, scale = shift_and_scale(self.scaler_, self._num_columns)
         at = tf.constant(-(shift / scale)[None])  # X = 0
-        decide = getattr(self.model_.likelihood, "decisions", lambda *f: f)
+        link = self.model_.likelihood
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(at)
-            f = decide(*self.model_.predict_f(at))[0][0]
+            mean, variance = self.model_.predict_f(at)
+            if hasattr(link, "decisions"):
+                mean, _ = link.decisions(mean, variance)
+            f = mean[0]
             values = tf.unstack(f)
         # A Jacobian would trace a graph at every call.
         slopes = np.concatenate([tape.gradient(value, at) for value in values]) / scale

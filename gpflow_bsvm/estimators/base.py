@@ -128,12 +128,13 @@ class BSVMEstimator(Attributes, BaseEstimator):
             else:
                 data = new._validate(X, y, sample_weight)
                 inputs.warn_of_little_weight(data[2])
-                new._fit_arrays(*data, stages)
+                new._fit_arrays(data, stages)
         new.seconds_ = stages.bar.seconds
         self.__dict__ = new.__dict__  # all at once
         return self
 
-    def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
+    def _fit_arrays(self, data: Data, stages: Stages) -> None:
+        X, Y, weight = data
         X, y, weight = inputs.merge_equal(X, Y[:, 0], weight)
         codes = unscaled_columns(self.kernel, X, self.fill_)
         scaler = inputs.make_scaler(X, weight, codes)
@@ -141,7 +142,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         inputs.warn_of_extremes(self.scaler_, X)
         data = inputs.scale(self.scaler_, X), y[:, None], weight
         check_covariance(self.kernel, data[0])
-        seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
+        seed = stages.seed(self, ArraySource(data[0], data[1], weight[:, None], CHUNK_ROWS))
         spec = self._specify(seed, data)._replace(codes=tuple(codes), progress=stages.bar)
         spec, begun = chosen_model(spec, self._candidates(spec), data, stages)
         self.model_, self.history_ = train(spec, data, begun, stages)
@@ -200,7 +201,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         """:return: rows and labels after scikit-learn's checks."""
-        X, y = inputs.validated(self, X, y, reset=reset, **self._how)
+        X, y = inputs.validated(self, X, y, reset=reset)
         return X, y
 
     @property
@@ -219,7 +220,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source is not None:
             return open_later(source, self, labelled=False)
         inputs.check_dates(X)
-        X = inputs.validated(self, inputs.with_nan(X), reset=False, **self._how)
+        X = inputs.validated(self, inputs.with_nan(X), reset=False)
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:

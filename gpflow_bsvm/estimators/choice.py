@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import gpflow
@@ -104,7 +105,7 @@ def choose(
         from all rows for all candidates and folds: learning it in every fold selected no better.
     """
     first = first_of(among)
-    spec = spec._replace(**first._asdict())
+    spec = spec._replace(loss=first.loss, penalty=first.penalty)
     part = at_most(CHOICE_ROWS, data, seed=0)
     begun = initial_model(spec, data)
     if not spec.is_classifier:
@@ -129,7 +130,7 @@ def choose(
             return refits(model_of(candidate.loss), calibrates)
 
         best = between(among, held_out.find_peak(score, among, first))
-        spec = spec._replace(**best._asdict())
+        spec = spec._replace(loss=best.loss, penalty=best.penalty)
         if best != first:
             begun = initial_model(spec._replace(Z=Z), data, begun.model)
     if spec.learn_kernel:
@@ -234,7 +235,7 @@ def chosen_model(
     :param stages: may hold an earlier result.
     :return: `spec` with the chosen options, and its model with the final kernel.
     """
-    content = stages.result("choice", lambda: _content(*choose(spec, among, data)))
+    content = stages.result("choice", partial(_choice, spec, among, data))
     spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
@@ -245,7 +246,9 @@ def chosen_model(
     return spec, InitialModel(model, History(**content["learned"]))
 
 
-def _content(spec: Specification, begun: InitialModel) -> dict[str, Any]:
+def _choice(spec: Specification, among: Sequence[Candidate], data: Data) -> dict[str, Any]:
+    """:return: the result of `choose`, as a checkpoint stores it."""
+    spec, begun = choose(spec, among, data)
     return {
         "loss": spec.loss,
         "penalty": float(spec.penalty),

@@ -61,10 +61,10 @@ def with_nan(X: Any) -> Any:
     return np.where(missing(X), np.nan, X) if objects else X
 
 
-def validated(*args: Any, **how: Any) -> Any:
+def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
     """:return: `validate_data`; its error about NaN advises `impute`, not other estimators."""
     try:
-        return validate_data(*args, **how)
+        return validate_data(estimator, X, y, **how, **estimator._how)
     except ValueError as error:
         first = str(error).partition("\n")[0]
         if first != "Input X contains NaN.":

@@ -59,7 +59,12 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     if not isinstance(kernel, Kernel):
         return []
     X = np.asarray(X[:: max(1, len(X) // _ROWS)])
-    _check_call(kernel, X, fill)
+    try:
+        values_of(kernel, X)
+    except ValueError as error:
+        about = _misfit(kernel, X.shape[1])
+        name = f"the kernel {type(kernel).__name__} does not take X of {X.shape[1]} columns: "
+        raise ValueError(f"{name if about else ''}{about or error}{_added(fill)}") from error
     # Test both: smooth kernels have no slope at equal rows, equality tests none near them.
     flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
@@ -84,16 +89,6 @@ def _depends(kernel: Kernel, X: AnyNDArray, column: int) -> bool:
     other = X.copy()
     other[:, column] = np.roll(values, 1)[place.reshape(-1)]
     return len(values) < 2 or not np.array_equal(kernel(X, X.copy()), kernel(X, other))
-
-
-def _check_call(kernel: Kernel, X: AnyNDArray, fill: AnyNDArray | None) -> None:
-    """:raise ValueError: if the kernel rejects such rows; the message names the reason."""
-    try:
-        values_of(kernel, X)
-    except ValueError as error:
-        about = _misfit(kernel, X.shape[1])
-        name = f"the kernel {type(kernel).__name__} does not take X of {X.shape[1]} columns: "
-        raise ValueError(f"{name if about else ''}{about or error}{_added(fill)}") from error
 
 
 def check_covariance(kernel: Any, X: AnyNDArray) -> None:

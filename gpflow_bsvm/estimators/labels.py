@@ -51,7 +51,14 @@ def check_targets(y: AnyNDArray) -> None:
     :raise ValueError: for fractions and objects of unknown types.
     """
     if y.dtype.kind not in "iuf":
-        check_have_order(y)
+        try:
+            np.unique(y)
+        except TypeError:
+            kinds = sorted({type(label).__name__ for label in y.tolist()})
+            raise ValueError(
+                f"y holds labels of type {' and '.join(kinds)}, which have no common order: "
+                "convert them, such as to strings"
+            ) from None
         check_classification_targets(y)
         return
     classes = np.unique(y)
@@ -61,18 +68,6 @@ def check_targets(y: AnyNDArray) -> None:
             "regression"
         )
     warn_of_numbers(len(classes), len(y))
-
-
-def check_have_order(y: AnyNDArray) -> None:
-    """:raise ValueError: for labels of several types, such as words and numbers."""
-    try:
-        np.unique(y)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in y.tolist()})
-        raise ValueError(
-            f"y holds labels of type {' and '.join(kinds)}, which have no common order: convert "
-            "them, such as to strings"
-        ) from None
 
 
 def warn_of_numbers(num_classes: int, num_rows: int) -> None:

@@ -8,12 +8,13 @@ import numpy as np
 import tensorflow as tf
 from sklearn.base import is_classifier
 
+from ..data.opening import open_source
 from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
 from . import inputs
 from .choice import chosen_model
 from .kernels import check_covariance, unscaled_columns
-from .prepared import Prepared, open_rows
+from .prepared import CHUNK_ROWS, Prepared
 from .stages import Stages
 from .survey import Rows, Survey, survey
 from .training import fit_q, train
@@ -28,11 +29,12 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     :param stages: may hold results of an earlier call.
     :raise ValueError: as `survey`, and for non-numeric rows; the message names their position.
     """
-    source = open_rows(rows, Rows(estimator._labelled))
+    source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
-    how = source, seed, is_classifier(estimator)
     stages.bar.stage("rows", "looking at all rows")
-    found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
+    classes = is_classifier(estimator)
+    looked = stages.result("survey", lambda: survey(source, seed, classes)._asdict())
+    found = Survey(**looked)
     source.known_rows = found.num_rows
     estimator.fill_ = None
     encoding = estimator._learn_survey(rows, found)
@@ -81,5 +83,5 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
             f"the columns of X are {list(names)}, those of the training data {list(expected)}: "
             "give the source features=[...], these names in this order"
         )
-    source = open_rows(rows, Rows(labelled, estimator.n_features_in_))
+    source = open_source(rows, Rows(labelled, estimator.n_features_in_), CHUNK_ROWS)
     return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)

@@ -125,7 +125,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         self.penalty_ = spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        X = inputs.validated(self, X, reset=reset, **self._how)
+        X = inputs.validated(self, X, reset=reset)
         return X, np.ones(X.shape[0])
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -12,12 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from ..cluster.dask_data import dask_reader, is_of_dask
 from ..data.batch import Batch
-from ..data.opening import open_source
 from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
 from ..data.sources import Derived, Remote, Source
 from .labels import Encoding
-from .survey import Rows
 
 CHUNK_ROWS = 2**14
 
@@ -73,7 +72,9 @@ class Prepared(Derived):
 
     def scaled(self, factor: float) -> Prepared:
         """See `Source`."""
-        return Prepared(self.source.scaled(factor), *self._prepare.args)
+        other = copy.copy(self)
+        other.source = self.source.scaled(factor)
+        return other
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`."""
@@ -102,8 +103,3 @@ def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: B
         return batch._replace(X=X)
     targets, factors = encoding(batch.Y.numpy())
     return Batch(X, tf.constant(targets, batch.Y.dtype), batch.weight * factors)
-
-
-def open_rows(data: Any, rows: Rows) -> Source:
-    """:return: a source for the result of `source_of`."""
-    return open_source(data, rows, CHUNK_ROWS)

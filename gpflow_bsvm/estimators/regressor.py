@@ -100,8 +100,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         :return: the center [N]; with `return_std` also the standard deviation of y, including
             noise.
         """
-        f = self._f(X)
-        mean, variance = self._likelihood.predict_mean_and_var(*f)
+        no_columns, mean, variance = self._f(X)
+        mean, variance = self._likelihood.predict_mean_and_var(no_columns, mean, variance)
         mean = np.asarray(mean)[:, 0] * self.y_scale_ + self.y_center_
         if not return_std:
             return mean
@@ -113,9 +113,9 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         :return: the quantiles of y at these levels, [N, T].
         :raise ValueError: for levels that do not increase within (0, 1).
         """
-        _, *f = self._f(X)
+        _, mean, variance = self._f(X)
         cdf = compiled_cdf.bind(self._likelihood)
-        quantiles = self._likelihood.find_quantiles(cdf, *f, levels).numpy()
+        quantiles = self._likelihood.find_quantiles(cdf, mean, variance, levels).numpy()
         return np.asarray(quantiles * self.y_scale_ + self.y_center_)
 
     @property
@@ -134,33 +134,36 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
-    def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
-        unit = self._unit(X, Y, weight)
+    def _fit_arrays(self, data: Data, stages: Stages) -> None:
+        X, Y, weight = data
+        unit = self._unit(data)
         self.y_scale_ *= unit
         with warnings.catch_warnings():  # `_found` has a better text
             warnings.filterwarnings("ignore", "the fit has learned next to nothing")
-            super()._fit_arrays(X, Y / unit, weight, stages)
+            super()._fit_arrays((X, Y / unit, weight), stages)
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         X, y, weight = found.sample
         Y, _ = self._learn_labels(y[:, 0], weight)(y)
-        self.y_scale_ *= self._unit(X, Y, weight)
+        self.y_scale_ *= self._unit((X, Y, weight))
         return self._encoding()
 
-    def _unit(self, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
+    def _unit(self, data: Data) -> float:
         """
         :return: the deviation of Y [N, 1] if it is much larger (a few extreme labels) and predicts
             left-out rows better, so that these labels are part of f, not errors; else 1.
         """
+        _, Y, weight = data
         mean = np.average(Y[:, 0], weights=weight)
         deviation = float(np.average((Y[:, 0] - mean) ** 2, weights=weight) ** 0.5)
         if deviation < FAR_OUT:
             return 1.0
-        part = at_most(CHOICE_ROWS, (X, Y, weight), seed=0, classes=False)
-        return min((1.0, deviation), key=lambda unit: self._error(unit, *part))
+        part = at_most(CHOICE_ROWS, data, seed=0, classes=False)
+        return min((1.0, deviation), key=partial(self._error, part))
 
-    def _error(self, unit: float, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
+    def _error(self, data: Data, unit: float) -> float:
         """:return: the mean leave-one-out error of a fit to a sample, in units of Y."""
+        X, Y, weight = data
         trial = copy.copy(self)
         trial.y_scale_ = self.y_scale_ * unit
         trial.random_state = 0
@@ -168,7 +171,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         trial.num_inducing = FIRST_INDUCING if self.num_inducing == "auto" else self.num_inducing
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            BSVMEstimator._fit_arrays(trial, X, Y / unit, weight, NOWHERE)
+            BSVMEstimator._fit_arrays(trial, (X, Y / unit, weight), NOWHERE)
         rows = inputs.scale(trial.scaler_, X), Y / unit
         mean, _ = leave_one_out(trial.model_, rows, sample_weight=weight)
         found = np.clip(unit * mean, Y.min(), Y.max())
@@ -178,8 +181,10 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         units = {"penalty": self.y_scale_, "epsilon": 1 / self.y_scale_}
         auto = tuple(name for name in units if getattr(self, name) == "auto")
         given = {name: getattr(self, name) * units[name] for name in units if name not in auto}
-        about = {"penalty": 2.0} | given | {"loss": "epsilon_insensitive", "learned": auto}
-        return specify(self, seed, **about)
+        penalty = given.get("penalty", 2.0)
+        epsilon = given.get("epsilon", 0.1)
+        loss = "epsilon_insensitive"
+        return specify(self, seed, loss=loss, learned=auto, penalty=penalty, epsilon=epsilon)
 
     def _found(self, spec: Specification, data: Data) -> None:
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
@@ -194,7 +199,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         y = check_are_numbers(y)
-        X, y = inputs.validated(self, X, y, reset=reset, y_numeric=True, **self._how)
+        X, y = inputs.validated(self, X, y, reset=reset, y_numeric=True)
         return X, np.asarray(y, gpflow.config.default_float())
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:

@@ -55,7 +55,8 @@ PRIOR_OF_NUMBERS = 0.16
 #: locate levels further out, and probabilities beyond the last level stay too far from 0 and 1.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0
-OUTERMOST = (4, 6)
+LEAST_OUTERMOST = 4
+MOST_OUTERMOST = 6
 #: The number of levels to which penalties of levels belong. With more levels, penalties are larger
 #: in proportion: then each level counts as before.
 NUM_LEVELS = 17
@@ -145,7 +146,7 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
 def levels_for(num_rows: float) -> Levels:
     """:return: levels as far out as this many rows can tell."""
     farthest = np.log(max(num_rows, 1.0) / ROWS_AT_LAST)
-    outermost = float(np.clip(np.round(farthest), *OUTERMOST))
+    outermost = float(np.clip(np.round(farthest), LEAST_OUTERMOST, MOST_OUTERMOST))
     number = 2 * round(outermost / LEVEL_SPACING) + 1
     return location_spread(expit(np.linspace(-outermost, outermost, number)).tolist())
 
@@ -161,19 +162,20 @@ def make_likelihood(spec: Specification) -> Likelihood:
 
 def _likelihood_of(spec: Specification) -> Likelihood:
     """:return: the likelihood for numbers, for one class, for two, or for more."""
-    about: dict[str, Any] = {"penalty": spec.penalty, "bound": spec.bound}
+    number = spec.num_classes
     if spec.loss == "epsilon_insensitive":
         return EpsilonInsensitive(spec.penalty, spec.epsilon)
     if spec.loss == "one_class":
-        return OneClass(**about)
-    if spec.multi_class == "ordinal" and spec.num_classes > 2:
-        return Ordinal(spec.num_classes, **about)
-    if spec.loss != "levels":
-        several = MULTI_CLASS[spec.multi_class]
-        return Hinge(**about) if spec.num_classes == 2 else several(spec.num_classes, **about)
-    if spec.num_classes == 2:
-        return LevelHinge(**about, levels=spec.levels)
-    return OneVsRestLevelHinge(spec.num_classes, **about, levels=spec.levels)
+        return OneClass(spec.penalty, spec.bound)
+    if spec.multi_class == "ordinal" and number > 2:
+        return Ordinal(number, spec.penalty, spec.bound)
+    if spec.loss == "levels" and number > 2:
+        return OneVsRestLevelHinge(number, spec.penalty, spec.bound, spec.levels)
+    if spec.loss == "levels":
+        return LevelHinge(spec.penalty, spec.bound, spec.levels)
+    if number > 2:
+        return MULTI_CLASS[spec.multi_class](number, spec.penalty, spec.bound)
+    return Hinge(spec.penalty, spec.bound)
 
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
@@ -200,14 +202,14 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
     return centres(spec, X, min(spec.num_inducing, len(X)))
 
 
-def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyNDArray:
+def centres(spec: Specification, X: AnyNDArray, number: int, max_iter: int = 20) -> AnyNDArray:
     """:return: inducing points by k-means within rows of equal codes, as far as M allows."""
     if not spec.codes:
-        return inducing_points.kmeans(X, number, **how)
+        return inducing_points.kmeans(X, number, max_iter=max_iter)
     codes = list(spec.codes)
     apart = X.copy()
     apart[:, codes] *= CODES_APART
-    Z = inducing_points.kmeans(apart, number, **how)
+    Z = inducing_points.kmeans(apart, number, max_iter=max_iter)
     Z[:, codes] = X[pairwise_distances_argmin(Z, apart)][:, codes]
     return np.unique(Z, axis=0)
 

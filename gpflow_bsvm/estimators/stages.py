@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -88,7 +89,7 @@ class Stages:
             options = {name: options[name] for name in options if name not in _NEUTRAL}
             self._identity = of_estimator(estimator, options, source)
         draw = check_random_state(estimator.random_state).randint
-        return int(self.result("seed", lambda: int(draw(2**31))))
+        return int(self.result("seed", partial(draw, 2**31)))
 
     def result(self, name: str, find: Callable[[], Any]) -> Any:
         """

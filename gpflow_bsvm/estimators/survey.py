@@ -88,7 +88,8 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     :raise ValueError: for labels that are not classes.
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
-    values, counts = (np.array(column) for column in zip(*sorted(seen.counts.items())))
+    values = np.array(sorted(seen.counts))
+    counts = np.array([seen.counts[value] for value in values])
     weights = np.array([seen.weights[value] for value in values])
     kept = np.asarray(seen.kept)  # clusters return tensors
     moments = map(np.asarray, seen.moments)

@@ -2,7 +2,6 @@
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .initial import greedy_variance, kmeans
-from .reselect import reselect
-from .update import exchange
+from .update import exchange, reselect
 
 __all__ = ["exchange", "greedy_variance", "kmeans", "reselect"]

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 import gpflow
+import numpy as np
 import tensorflow as tf
+from gpflow.base import AnyNDArray
 
+from ..checks import check_whole
+from ..data.batch import take
 from ..data.checks import check_inputs, duplicate_rows
-from ..engine.contracts import Model, check_width
-from ..engine.natural import whiten
+from ..data.passes import map_over
+from ..data.sampling import random_rows
+from ..data.sources import ArraySource
+from ..engine.contracts import Model, check_width, chunk_rows
+from ..engine.natural import compiled_solve, whiten
+from ..engine.open import open_all
+from ..engine.projected_data import ProjectedData
+from ..engine.statistics import compiled_localise
+from .initial import SUBSAMPLE, greedy_variance
 
 
 class SparseModel(Model, Protocol):
@@ -58,3 +70,46 @@ def exchange(model: SparseModel, Z: Any) -> None:
     model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
     for part, flag in zip((model.inducing_variable.Z, model.q_mu, model.q_sqrt), trainable):
         gpflow.set_trainable(part, flag)
+
+
+def reselect(
+    model: SparseModel,
+    data: tuple[Any, Any],
+    max_inducing: int | None = None,
+    *,
+    sample_weight: Any = None,
+    tol: float = 1e-3,
+    seed: int | None = 0,
+    subsample: int = SUBSAMPLE,
+) -> AnyNDArray:
+    """
+    `exchange` the inducing points of a `BSVM` for the choice of `greedy_variance` with its current
+    kernel and sites. The sites' precisions w_n weight the variances: points concentrate where
+    classes meet (heteroscedastic greedy variance).
+
+    Continue with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or twice is enough (Burt et
+    al. 2020, section 7.4). Costs O(N M^2), on a random subsample.
+
+    :param model: a model fitted to `data`; changed in place.
+    :param max_inducing: the largest M; None: the current M.
+    :param sample_weight: [N], as in the fit.
+    :param tol: see `greedy_variance`.
+    :param subsample: the largest number of rows to choose from.
+    :return: Z [M, D].
+    :raise ValueError: for bad data, and as `exchange`.
+    """
+    check_exchangeable(model)
+    number = model.q_shape[1] if max_inducing is None else max_inducing
+    check_whole(1, max_inducing=number)
+    source = open_all(model, data, sample_weight)
+    blocks, places = source.gather(random_rows(source.num_rows, subsample, seed))
+    rows = take(blocks, places)
+    X = rows.X.numpy()
+    q = compiled_solve(model.natural())
+    localise = compiled_localise.bind(model.likelihood)
+    part = ProjectedData(model, ArraySource(rows.X, rows.Y, rows.weight, chunk_rows(model)))
+    sites = map_over(part, partial(localise, q)).sites
+    weight = rows.weight.numpy()[:, 0] * np.sum(sites.w, axis=1)
+    Z = greedy_variance(X, min(number, len(X)), model.prior.kernel, tol=tol, weight=weight)
+    exchange(model, Z)
+    return Z

@@ -17,7 +17,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, warn_of_fewer_rows, weighted
 from ..engine.shared_graph import one_fit
-from ..likelihoods.hooks import check_hooks
+from ..likelihoods.hooks import check_hook
 from .history import Callback, History, Recorder
 from .not_finite import NUMERICAL, cause_of
 from .outcome import judge
@@ -123,7 +123,8 @@ class Algorithm(ABC):
 
         :param record: the record to fill: an empty `History`, or `Draws`.
         """
-        check_hooks(model.likelihood, *self.needs, instead=self.instead)
+        for hook in self.needs:
+            check_hook(model.likelihood, hook, self.instead)
         if self.weighs:
             warn_of_fewer_rows(model, source)
             source = weighted(model, source)

@@ -115,7 +115,10 @@ def compiled_sweeps(
 ) -> tuple[Ascent, tf.Tensor]:
     """:return: the ascent after at most `most` sweeps, and their ELBO and rho, [steps, 2]."""
     phi = rows.features.phi
-    look = lambda q: accumulate(likelihood, rows, marginals(phi, q.R, q.c))  # noqa: E731
+
+    def look(q: Gaussian) -> Statistics:
+        return accumulate(likelihood, rows, marginals(phi, q))
+
     move = partial(_move, natural_step, look, share, known)
 
     def goes_on(number: tf.Tensor, ascent: Ascent, _: Any) -> tf.Tensor:
@@ -219,10 +222,12 @@ class Sweeps(Run[SweepState, Step]):
         """
         if self._rows.one_chunk:
             tol = tf.constant(self._options.tol, default_float())
-            how = self._share, self.state.known, tol, most
-            found = sum_over(self._rows, partial(self._climb, ascent, *how))
-            return cast(tuple[Ascent, tf.Tensor], found)
-        look = lambda q: sum_over(self._rows, partial(self._accumulate, q))  # noqa: E731
+            climb = partial(self._climb, ascent, self._share, self.state.known, tol, most)
+            return cast(tuple[Ascent, tf.Tensor], sum_over(self._rows, climb))
+
+        def look(q: Gaussian) -> Any:
+            return sum_over(self._rows, partial(self._accumulate, q))
+
         move = partial(_move, compiled_natural_step, look, self._share, self.state.known)
         ascent = ascent.step(move, self._options.tol, self._data.dtype)
         return ascent, tf.stack([[ascent.point.value, ascent.taken]])

@@ -25,9 +25,10 @@ _FIRST_ROWS = 20_000
 _TIMES = 10
 #: The largest affordable work of a sweep: rows * latent functions * inducing points^2.
 _SWEEP_LIMIT = 5e10
-#: For data that may be endless: assumed batch size, and numbers of steps.
+#: For data that may be endless: assumed batch size, fewest and most steps.
 _BATCH = 100
-_STEPS = (1000, 5000)
+_FEWEST_STEPS = 1000
+_MOST_STEPS = 5000
 
 
 def fit(
@@ -57,26 +58,28 @@ def fit(
     Arguments and errors as in `gpflow_bsvm.inference.CAVI.run`.
     """
     source = open_data(model, data, sample_weight)
-    how: dict[str, Any] = {"progress": progress, "every": every}
     num_latents, num_inducing = model.q_shape
     algorithm: CAVI | SVI = CAVI()
     if not source.counted:
-        steps = int(np.clip(float(model.num_data or 0) / _BATCH, *_STEPS))
+        steps = int(np.clip(float(model.num_data or 0) / _BATCH, _FEWEST_STEPS, _MOST_STEPS))
         algorithm = SVI(max_steps=steps)
     elif source.num_rows * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
         batch_size = 1000
         steps = max(1000, source.num_rows // batch_size)
         algorithm = SVI(batch_size=batch_size, max_steps=steps)
     elif source.num_rows >= _TIMES * _FIRST_ROWS and not np.any(model.natural().h):
-        _begin(model, source, checkpoint, how)
-    how |= {"callback": callback, "monitor": monitor, "checkpoint": checkpoint}
+        _begin(model, source, progress, checkpoint, every)
+    how: dict[str, Any] = {"callback": callback, "monitor": monitor, "progress": progress}
+    how |= {"checkpoint": checkpoint, "every": every}
     history = History()
     algorithm.run_on(model, source, history, **how)
     history.kernel_as_given = any(name.startswith(".kernel") for name in model.hyperparameters())
     return history
 
 
-def _begin(model: Model, source: Source, checkpoint: Directory | None, how: Any) -> None:
+def _begin(
+    model: Model, source: Source, progress: Any, checkpoint: Directory | None, every: int
+) -> None:
     """Fit q to a subset, scaled to all rows."""
     rows = sample(source, _FIRST_ROWS, seed=0)
     if model.num_data is None:  # else the subset counts as `num_data` rows
@@ -84,4 +87,4 @@ def _begin(model: Model, source: Source, checkpoint: Directory | None, how: Any)
     place = None if checkpoint is None else Path(checkpoint) / "first rows"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns
-        CAVI().run(model, rows, checkpoint=place, **how)
+        CAVI().run(model, rows, progress=progress, checkpoint=place, every=every)

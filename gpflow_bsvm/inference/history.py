@@ -134,7 +134,7 @@ class Recorder:
         run.unseen = not (callback or monitor) and type(checkpoints) is Checkpoints
         self._stopped = False
         self._offered = (run.state, False, 0)
-        if checkpoints.latest(self._content(*self._offered), self._go_on) is not None:
+        if checkpoints.latest(self._content(self._offered), self._go_on) is not None:
             self._offered = (run.state, run.converged, len(record))
         self._bar = progress_bar(run.max_steps, what, progress)
         self._bar.update(record.latest)
@@ -193,9 +193,10 @@ class Recorder:
         state, converged, _ = self._offered
         if self._run.state is not state or self._run.converged != converged:
             self._offered = (self._run.state, self._run.converged, len(self._record))
-            self._checkpoints.offer(self._record.latest, partial(self._content, *self._offered))
+            self._checkpoints.offer(self._record.latest, partial(self._content, self._offered))
 
-    def _content(self, state: Any, converged: bool, number: int) -> dict[str, Any]:
+    def _content(self, offered: tuple[Any, bool, int]) -> dict[str, Any]:
+        state, converged, number = offered
         return {"state": state, "converged": converged, "history": self._record.columns(number)}
 
     def _add(self, step: Any) -> None:

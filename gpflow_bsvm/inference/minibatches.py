@@ -51,8 +51,8 @@ class MinibatchAlgorithm(Algorithm):
     adapts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        names = ("batch_size", "max_steps", "record_every")
-        check_whole(1, **{name: getattr(self, name) for name in names})
+        check_whole(1, batch_size=self.batch_size, max_steps=self.max_steps)
+        check_whole(1, record_every=self.record_every)
         check_schedule(self.learning_rate, adaptive=self.adapts)
 
 

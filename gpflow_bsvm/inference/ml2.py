@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ class _Learning(MinibatchRun):
         self._hyper = Hyperparameters(model)
         self._hyper.check_start()
         self._learner = Learner(self._hyper, options.optimizer, options.network_optimizer)
-        self._expectation = compiled_expectation.bind(*self._hyper.modules)
+        self._expectation = compiled_expectation.bind(model.likelihood, model.prior)
         super().__init__(options, model, source, self._learner.state())
 
     def _steps(
@@ -115,7 +116,7 @@ class _Learning(MinibatchRun):
 
     def _expected(self, q: Gaussian, rows: Batch, index: AnyNDArray) -> tf.Tensor:
         how = Floats(jitter_of(self._model), tf.ones([], q.R.dtype))
-        return self._expectation(q, take(rows, index), how)
+        return self._expectation(q, how, take(rows, index))
 
     def _elbo(self, state: MinibatchState, group: BatchGroup) -> float:
         """As in the base class, plus the log prior density."""
@@ -162,7 +163,8 @@ class Learner:
 
     def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
         self._hyper = hyper
-        (self._likelihood, self._prior) = hyper.modules
+        self._likelihood = hyper.likelihood
+        self._prior = hyper.prior
         held = [v for network in hyper.networks for v in network.all_weights()]
         weights = {id(v) for v in held}
         parts = [
@@ -195,16 +197,16 @@ class Learner:
 
         :return: q after the steps.
         """
-        arguments = (natural, constants, given)
         # The graph serves one fit; it is faster with a static M.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
         flat = [*exact, *specs_of((constants, given))]
         key = tuple(flat)
-        specs = tf.nest.pack_sequence_as(arguments, flat)
+        specs = tf.nest.pack_sequence_as((natural, constants, given), flat)
         if key not in self._graphs:
             with in_training(self._hyper.networks):
-                self._graphs[key] = concrete(self._steps, *specs)
-        return Natural(*tf.nest.flatten(self._graphs[key](*arguments)))
+                self._graphs[key] = concrete(self._steps, specs)
+        h, P = tf.nest.flatten(self._graphs[key](natural, constants, given))
+        return Natural(h, P)
 
     def _steps(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         def body(t: tf.Tensor, natural: Natural) -> Any:
@@ -212,8 +214,8 @@ class Learner:
             rate = given.rates[t]
             natural = tf.cond(
                 given.moves[t],
-                lambda: self._learn(natural, constants, batch, rate),
-                lambda: self._step(natural, constants, batch, rate),
+                partial(self._learn, natural, constants, batch, rate),
+                partial(self._step, natural, constants, batch, rate),
             )
             return t + 1, natural
 
@@ -227,7 +229,7 @@ class Learner:
         self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
     ) -> Natural:
         """:return: q after a natural-gradient step of size `rate`."""
-        rows = project_batch(self._prior, batch, constants.jitter)
+        rows = project_batch(self._prior, batch, Floats(constants.jitter))
         f = batch_marginals(rows.features.phi, natural, _few(batch, natural))
         return _blend(natural, accumulate(self._likelihood, rows, f).sums, constants, rate)
 
@@ -238,7 +240,7 @@ class Learner:
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
-            rows = project_batch(self._prior, batch, constants.jitter)
+            rows = project_batch(self._prior, batch, Floats(constants.jitter))
             f = batch_marginals(rows.features.phi, natural, _few(batch, natural))
             local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
             loss = -constants.scale * tf.reduce_sum(local.expectation)
@@ -263,4 +265,5 @@ def _few(batch: Batch, q: Natural) -> bool:
 
 
 def _blend(old: Natural, sums: Natural, constants: Constants, rate: tf.Tensor) -> Natural:
-    return blend(old, Natural(*(constants.scale * part for part in sums)), rate)
+    scaled = Natural(constants.scale * sums.h, constants.scale * sums.P)
+    return blend(old, scaled, rate)

@@ -50,9 +50,10 @@ def _of_likelihood(likelihood: Any, batch: Batch, f: Marginals) -> str:
     def look(mean: Any, variance: Any) -> tf.Tensor:
         return likelihood.variational_expectations(batch.X, mean, variance, batch.Y)
 
-    derivatives = () if has_hook(likelihood, "sites") else slopes(look, *f)
+    derivatives = () if has_hook(likelihood, "sites") else slopes(look, f.mean, f.variance)
     names = "expected log density", "first derivative", "second derivative"
-    for what, values in zip(names, (look(*f)[:, None], *derivatives)):
+    density = look(f.mean, f.variance)[:, None]
+    for what, values in zip(names, (density, *derivatives)):
         for row in _rows(values)[:1]:
             show = partial(np.array2string, precision=3)
             label, mean, deviation = (

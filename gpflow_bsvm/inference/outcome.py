@@ -90,7 +90,7 @@ def judge(
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
     text = _DIGITS if isinstance(model.likelihood, Classification) else _NO_NOISE
-    moved = not source.indexed or _has_moved(*at_rows(model, source, q), "" if point else text)
+    moved = not source.indexed or _has_moved(model, source, q, "" if point else text)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
@@ -176,8 +176,9 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
     return compiled_marginals(q, features), prior_variance(features)
 
 
-def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
+def _has_moved(model: Model, source: Source, q: Gaussian, text: str) -> bool:
     """Warn with `text`, unless empty, if float64 cannot represent the result."""
+    f, before = at_rows(model, source, q)
     if text:
         warn_of_digits(f, before, text)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import Any, TypeVar, cast
+from typing import cast
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +12,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 
 from ..checks import check_elbo
+from ..data.batch import take
 from ..data.prefetch import closed_at_end
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
@@ -24,8 +24,6 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_sum_sites
 from ..likelihoods.hooks import Sites
 from .cavi import CAVI, Point, compiled_sweeps
-
-T = TypeVar("T")
 
 #: Directions to which rows add less precision than this times `tol` are dropped (the prior has 1).
 NEGLIGIBLE = 300.0
@@ -48,9 +46,10 @@ class Refit:
             q.
         :param tol: as in `CAVI`.
         """
-        graphs = compiled_sweeps, compiled_cavities
-        self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
-        self._how: Any = shares_shifts(model), (), tf.constant(tol, default_float()), CAVI.max_steps
+        self._climb = compiled_sweeps.bind(model.likelihood)
+        self._look = compiled_cavities.bind(model.likelihood)
+        self._share = shares_shifts(model)
+        self._tol = tf.constant(tol, default_float())
         data = ProjectedData(model, source)
         with closed_at_end(data.chunks()) as chunks:
             parts = [rows if data.cached else rows.without_inputs() for rows in chunks]
@@ -76,7 +75,7 @@ class Refit:
         rows = self._rows._replace(batch=batch)
         if len(part) < rows.features.phi.shape[-1]:
             rows = self._in_few(rows)
-        q = compiled_solve(self._fitted(rows.take(part), rows_of(self.sites, part)))
+        q = compiled_solve(self._fitted(rows.take(part), take(self.sites, part)))
         left_out: Marginals
         self.sites, left_out = self._look(q, rows)
         return left_out
@@ -90,16 +89,12 @@ class Refit:
         lowest = tf.constant(-math.inf, default_float())
         start = Ascent.start(Point(sums, lowest, sums))
         for dtype in self._dtypes:  # single precision may overflow
-            ascent, _ = self._climb(start, *self._how, rows.in_precision(dtype))
+            some = rows.in_precision(dtype)
+            ascent, _ = self._climb(start, self._share, (), self._tol, CAVI.max_steps, some)
             if np.isfinite(ascent.point.value):
                 break
         check_elbo(ascent.point.value, "for a part of the rows")
         return cast(Natural, ascent.point.natural)
-
-
-def rows_of(columns: T, index: AnyNDArray) -> T:
-    """:return: a tuple of columns, restricted to the rows at these indices."""
-    return cast(T, tf.nest.map_structure(partial(tf.gather, indices=index), columns))
 
 
 @Compiled

@@ -129,7 +129,7 @@ def compiled_steps(
         rho = rates[t]
         if adaptive:
             target = blend(old, sums, tf.ones_like(scale))
-            rho, memory = adaptive.rate(rho, Natural(*map(tf.subtract, target, old)), memory)
+            rho, memory = adaptive.rate(rho, Natural(target.h - old.h, target.P - old.P), memory)
         return t + 1, blend(old, sums, rho), rho, memory
 
     start = (0, natural, tf.zeros_like(scale), memory)

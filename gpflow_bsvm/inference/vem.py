@@ -108,8 +108,10 @@ class _Rounds(Run[RoundState, Step]):
         curvature = None
         if state.sites is not None:
             here = partial(self._bound.value_and_gradient, state.sites)
-            how = options.iterations, state.curvature, _LEAST_GAIN * state.gain
-            curvature = maximise(here, self._hyper.variables, *how)
+            least = _LEAST_GAIN * state.gain
+            curvature = maximise(
+                here, self._hyper.variables, options.iterations, state.curvature, least
+            )
         ascent = SiteAscent(self._model, self._source, state.sites, self._dtype)
         before = math.inf if state.sites is None else float(ascent.point.value)
         rho = ascent.climb(options.sweeps)

@@ -2,15 +2,14 @@
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .base import sites, sites_by_autodiff
-from .binary import BinaryLikelihood, Probit
-from .categorical import CategoricalLikelihood, OneVsRest
+from .binary import BinaryLikelihood, Logistic, Probit
+from .categorical import OneVsRest
 from .crammer_singer import CrammerSinger
 from .hinge import Hinge, HingeSum, Terms
 from .hooks import Hooks, Sites
 from .labels import signs
 from .level_hinge import LevelHinge, OneVsRestLevelHinge
 from .levels import Levels, location_spread
-from .logistic import Logistic
 from .one_class import OneClass
 from .ordinal import Ordinal
 from .quantile import Quantile
@@ -18,7 +17,6 @@ from .regression import EpsilonInsensitive
 
 __all__ = [
     "BinaryLikelihood",
-    "CategoricalLikelihood",
     "CrammerSinger",
     "EpsilonInsensitive",
     "Hinge",

@@ -12,7 +12,7 @@ from gpflow.base import AnyNDArray, TensorType
 
 from .base import VARIANCE_FLOOR
 from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
-from .hooks import Moments, Sites, check_hooks
+from .hooks import Moments, Sites, check_hook
 from .labels import check_latents, signs
 from .penalized import Penalized
 
@@ -158,7 +158,7 @@ class HingeSum(Penalized):
         :return: p(y, lambda | f) as a Gaussian in f, where w = 1 / lambda; every hinge must depend
             on a single latent function. For two classes: precision w and precision-mean y (a + w).
         """
-        check_hooks(self, "local_sites")
+        check_hook(self, "local_sites")
         w = tf.convert_to_tensor(w)
         w = tf.reshape(w, tf.concat([tf.shape(w)[:-1], [-1, len(self.W)]], axis=0))
         like_f = _flat(w[..., : self.W.shape[1]])
@@ -190,7 +190,7 @@ class HingeSum(Penalized):
         :return: `local_sites` for local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
             |b|, a^2), where a is half the cost (Polson & Scott 2011); valid for either bound.
         """
-        check_hooks(self, "draw_sites")
+        check_hook(self, "draw_sites")
         m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
         a = cost / 2 + tf.zeros_like(m)
         distance = tf.maximum(tf.abs(m), VARIANCE_FLOOR**0.5)

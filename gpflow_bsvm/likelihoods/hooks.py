@@ -120,14 +120,13 @@ def has_hook(likelihood: Likelihood, hook: str) -> bool:
     return found is True or callable(found) or (isinstance(found, Mapping) and bool(found))
 
 
-def check_hooks(likelihood: Likelihood, *needs: str, instead: str = "") -> None:
+def check_hook(likelihood: Likelihood, hook: str, instead: str = "") -> None:
     """
     :param instead: alternatives for this likelihood, named in the error.
-    :raise ValueError: for the first of `needs` that the likelihood lacks.
+    :raise ValueError: if the likelihood lacks this hook.
     """
-    for hook in needs:
-        if not has_hook(likelihood, hook):
-            raise _lacks(likelihood, hook, instead and f", or {instead}")
+    if not has_hook(likelihood, hook):
+        raise _lacks(likelihood, hook, instead and f", or {instead}")
 
 
 def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:

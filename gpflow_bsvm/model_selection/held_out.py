@@ -17,10 +17,11 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
+from ..data.batch import joined, take
 from ..data.checks import check_weights
 from ..data.sources import ArraySource
 from ..engine.contracts import chunk_rows
-from ..inference.refit import Refit, rows_of
+from ..inference.refit import Refit
 from ..likelihoods.hooks import Sites
 from ..prediction.calibration import fit_link
 from ..prediction.marginals import compiled_log_density, predict_log_density
@@ -129,14 +130,14 @@ class Refits:
             f = refit(train)
             if calibrates:
                 labels, weights = self._labels(train)
-                fit_link(model.likelihood, rows_of(f, train), labels, weights, len(train))
-            mean, variance = left_out = rows_of(f, test)
+                fit_link(model.likelihood, take(f, train), labels, weights, len(train))
+            mean, variance = left_out = take(f, test)
             parts.append(left_out)
             log_p.append(density(X[test], mean, variance, Y[test]))
         found = HeldOut(np.concatenate(log_p), weight[_tests(self._folds)])
         self._sites = refit.sites
         if found.mean > self._best[0]:
-            self._best = found.mean, tf.nest.map_structure(lambda *f: tf.concat(f, 0), *parts)
+            self._best = found.mean, joined(parts)
         return found
 
     def _refit(self, model: Any, sites: Sites | None) -> Refit:
@@ -181,7 +182,8 @@ def _folds(
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
     labels = distinct[:, -1]  # of no rows
     folds = np.full(len(distinct), num_folds)
-    order = _whatever_the_columns(distinct[:, :-1])
+    # An order of rows that does not depend on the order of columns.
+    order = np.lexsort(np.sort(distinct[:, :-1], axis=1).T[::-1])
     order = np.random.default_rng(seed).permutation(order)
     _, class_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = order[counts[class_of[order]] > 1]
@@ -195,11 +197,6 @@ def _folds(
     each = folds[member.reshape(-1)]
     used = [k for k in range(num_folds) if (each < k).sum() < enough_rows]
     return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in used]
-
-
-def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
-    """:return: an order of rows, independent of the order of columns."""
-    return np.lexsort(np.sort(X, axis=1).T[::-1])
 
 
 def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:

@@ -85,7 +85,8 @@ def _parts(model: Any) -> tuple[Kernel, float]:
     kernel: Any = getattr(model, "kernel", None)
     likelihood: Any = getattr(model, "likelihood", None)
     kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
-    if not isinstance(kernel, Kernel) or not _is_machine(likelihood):
+    classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
+    if not (isinstance(kernel, Kernel) and classes and hasattr(likelihood, "penalty")):
         raise TypeError(
             "expected a BSVMClassifier, or a model with a kernel and a "
             f"likelihood with a penalty, such as Hinge; got {type(model).__name__} with likelihood "
@@ -103,12 +104,6 @@ def _parts(model: Any) -> tuple[Kernel, float]:
             "Constant or Linear kernel in its place"
         )
     return kernel, float(likelihood.penalty.numpy())
-
-
-def _is_machine(likelihood: Any) -> bool:
-    """:return: True for classification with a penalty, not for regression or one class."""
-    classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
-    return classes and hasattr(likelihood, "penalty")
 
 
 def _as_rbf(kernel: Kernel) -> tuple[float, float]:

@@ -49,7 +49,7 @@ class BatchBSVM(BSVM):
             columns of Y.
         :raise ValueError: for bad data, as `BSVM`, and if N is too large for this machine's memory.
         """
-        X, Y = check_data(likelihood, *data)
+        X, Y = check_data(likelihood, data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
         check_memory(type(self).__name__, len(X), num_latent_gps)
         how: SparseOptions = {"mean_function": mean_function, "num_latent_gps": num_latent_gps}

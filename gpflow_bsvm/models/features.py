@@ -109,7 +109,7 @@ class SparseFeatures(gpflow.models.GPModel):
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
         """:return: trainable parameters other than q, by GPflow's names."""
-        networks = networks_in(self.kernel, self.mean_function)
+        networks = networks_in((self.kernel, self.mean_function))
         known = {id(getattr(self, name, None)) for name in self._names_of_q}
         known |= {id(v) for network in networks for v in network.all_weights()}
         named = named_parameters(self).items()

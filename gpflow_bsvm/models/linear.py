@@ -43,7 +43,13 @@ class WeightKernel(Kernel):
         self.num_inputs = num_inputs
         self.bias = bias
         values: AnyNDArray = np.asarray(prior_covariance, default_float())
-        self._check_shape(values)
+        number = self.num_weights
+        if values.shape not in ((), (number,), (number, number)):
+            of = f"{num_inputs} inputs" + " and a bias" * bias
+            raise ValueError(
+                f"prior_covariance of the weights of {of} must be a number, or have shape "
+                f"[{number}] or [{number}, {number}], got {list(values.shape)}"
+            )
         if values.ndim < 2:
             if not (np.isfinite(values).all() and (values > 0).all()):
                 raise ValueError(f"prior variances must be positive and finite, got {values}")
@@ -55,15 +61,6 @@ class WeightKernel(Kernel):
     def num_weights(self) -> int:
         """:return: D' = D + `bias`."""
         return self.num_inputs + self.bias
-
-    def _check_shape(self, values: AnyNDArray) -> None:
-        number = self.num_weights
-        if values.shape not in ((), (number,), (number, number)):
-            of = f"{self.num_inputs} inputs" + " and a bias" * self.bias
-            raise ValueError(
-                f"prior_covariance of the weights of {of} must be a number, or have shape "
-                f"[{number}] or [{number}, {number}], got {list(values.shape)}"
-            )
 
     @check_shapes("columns: [batch..., W, K]", "return: [batch..., W, K]")
     def scale(self, columns: tf.Tensor) -> tf.Tensor:

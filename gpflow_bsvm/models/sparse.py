@@ -97,11 +97,13 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     @check_shapes("return.h: [L, M]", "return.P: [L, M, M]")
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        q = (self.q_mu, self.q_sqrt)
         factor = () if self.whiten else (self.prior_factor(),)
-        parts = q if self.whiten else (*q, self.prior)
-        compute = lambda: cast(Natural, compiled_natural.bind(*q)(factor))  # noqa: E731
-        return remembered(self, "natural", parts, compute)
+        whole = () if self.whiten else (self.prior,)
+
+        def compute() -> Natural:
+            return cast(Natural, compiled_natural.bind(self.q_mu, self.q_sqrt)(factor))
+
+        return remembered(self, "natural", (self.q_mu, self.q_sqrt, *whole), compute)
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
         """:return: a function from X [N, D] to marginals of f(x) under q; it caches its factors."""
@@ -145,8 +147,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         if tf.executing_eagerly():
             check_model(self)
-            data = check_data(self.likelihood, *data, minibatch=True)
-            check_width(self, *data)
+            data = check_data(self.likelihood, data, minibatch=True)
+            check_width(self, data[0], data[1])
             if hasattr(learning_rate, "numpy"):
                 check_rate(learning_rate=float(learning_rate))
         X, Y = (tf.convert_to_tensor(array) for array in data)
@@ -159,7 +161,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         old = self.natural()
         features = Projector(self.prior, self.prior_factor())(X)
         rows = Projected(Batch(X, Y, weight), features)
-        f = marginals(rows.features.phi, *solve(old)[:2])
+        f = marginals(rows.features.phi, solve(old))
         sums = accumulate(self.likelihood, rows, f).sums
         self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))
 
@@ -210,9 +212,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """As in `gpflow.models.SVGP`, with shared graphs as in `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
-        f = self.predict_f(Xnew)
+        mean, variance = self.predict_f(Xnew)
         predict = compiled_predict.bind(self.likelihood)
-        return cast(MeanAndVariance, predict(tf.convert_to_tensor(Xnew, default_float()), *f))
+        X = tf.convert_to_tensor(Xnew, default_float())
+        return cast(MeanAndVariance, predict(X, mean, variance))
 
     def posterior(
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR

@@ -35,7 +35,7 @@ from ..engine.projection import Projected
 from ..engine.quasi_newton import maximise
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
-from ..likelihoods.hooks import check_hooks
+from ..likelihoods.hooks import check_hook
 from ..notices import warn
 from .estimators import in_units_of_y, of_log_density, of_moments, takes_estimators
 
@@ -132,7 +132,7 @@ def calibrate(
     :raise ValueError: for a likelihood without `link_parameters`, a q equal to the prior, or
         `held_out` without data.
     """
-    check_hooks(model.likelihood, "link_parameters")
+    check_hook(model.likelihood, "link_parameters")
     if held_out and data is None:
         raise ValueError(
             "held_out=True needs rows that the fit has not seen, but data=None uses the model's "
@@ -145,7 +145,9 @@ def calibrate(
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)
-    weight = weight if held_out else _of_pairs(Y, weight)
+    if not held_out:  # other rows cannot predict a class's only row
+        _, place, counts = np.unique(Y, return_inverse=True, return_counts=True, axis=0)
+        weight = tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
     if len(np.unique(Y.numpy()[weight.numpy()[:, 0] > 0])) < 2:
         warn(f"{_NO_PAIRS}: the link and the probabilities are not calibrated")
         return {name: float(p.numpy()) for name, p in link.link_parameters.items()}
@@ -156,12 +158,6 @@ def calibrate(
             f"frequencies of the classes (scale {LEAST_SCALE:g} of the link)"
         )
     return found
-
-
-def _of_pairs(Y: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-    """:return: weights; 0 for a class's only row, which other rows cannot predict."""
-    _, place, counts = np.unique(Y, return_inverse=True, return_counts=True, axis=0)
-    return tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
 
 
 def fit_link(

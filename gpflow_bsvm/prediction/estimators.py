@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -66,10 +66,10 @@ def in_units_of_y(convert: Callable[[Any, float, float], Any]) -> Callable[[F], 
         with `model_` and `as_model_sees` (and `units_of_y`, if it standardizes y), such as
         `gpflow_bsvm.BSVMRegressor`, and unscaled rows, and raise a TypeError for anything else.
     """
-    return lambda function: _decorated(function, convert)
+    return partial(_decorated, convert)
 
 
-def _decorated(function: F, convert: Callable[[Any, float, float], Any]) -> F:
+def _decorated(convert: Callable[[Any, float, float], Any], function: F) -> F:
     signature = inspect.signature(function)
 
     @wraps(function)

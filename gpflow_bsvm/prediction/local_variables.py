@@ -21,7 +21,7 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
-from ..likelihoods.hooks import check_hooks
+from ..likelihoods.hooks import check_hook
 from .estimators import takes_estimators
 from .marginals import map_labelled
 
@@ -81,7 +81,7 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
     :return: local variables of K losses per row, one per hinge; K = 1 for `CrammerSinger`.
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
-    check_hooks(model.likelihood, "moments")
+    check_hook(model.likelihood, "moments")
     likelihood: Any = model.likelihood
 
     def look(X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> Any:
@@ -169,7 +169,7 @@ def augmented_elbo(
     :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
         without local variables.
     """
-    check_hooks(model.likelihood, "moments")
+    check_hook(model.likelihood, "moments")
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())
     best = compiled_alpha.bind(model.likelihood)
@@ -201,7 +201,7 @@ def predict_f_given(
     :return: mean and variance of f, both [N', L].
     :raise ValueError: for bad data, lambda of another shape or not positive, or another likelihood.
     """
-    check_hooks(model.likelihood, "local_sites")
+    check_hook(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data))
     likelihood = model.likelihood
     shape = (rows.num_rows, model.q_shape[0])

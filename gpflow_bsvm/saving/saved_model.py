@@ -114,7 +114,7 @@ class Exported(tf.Module):
 
         def look(X: tf.Tensor) -> Marginals:
             features = project(model.prior, X, tf.convert_to_tensor(self._Lz))
-            return marginals_of_f(Gaussian(*map(tf.convert_to_tensor, self._q)), features)
+            return marginals_of_f(Gaussian._make(map(tf.convert_to_tensor, self._q)), features)
 
         def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
             return look((X - shift) / scale)._asdict()

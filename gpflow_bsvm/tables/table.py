@@ -119,20 +119,16 @@ class Table:
                 if reading.words is False and not reading.is_auto:
                     return
 
-    def _check_no_header(self) -> None:
-        """:raise ValueError: for a row that repeats the header, as in joined files."""
-        rows = {one.seen.get(name) for name, one in self._seen.items()}
-        if len(self._seen) > 1 and len(rows) == 1 and None not in rows:
-            place = next(one.place(name) for name, one in self._seen.items())
-            raise ValueError(f"file {self.where}: {place} repeats the header: delete such rows")
-
     def _gap(self, column: Column) -> str | None:
         one = self._seen[column.name]
         return one.gap(one.missing_values(column.words is not None))
 
     def _found(self, complete: bool = True) -> dict[str, Column]:
         """:raise ValueError: for columns that cannot be read; if complete, also for labels."""
-        self._check_no_header()
+        repeated = {one.seen.get(name) for name, one in self._seen.items()}
+        if len(self._seen) > 1 and len(repeated) == 1 and None not in repeated:  # joined files
+            place = next(one.place(name) for name, one in self._seen.items())
+            raise ValueError(f"file {self.where}: {place} repeats the header: delete such rows")
         found = dict[str, Column]()
         reasons = list[str]()
         reading = self._reading

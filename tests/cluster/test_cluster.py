@@ -16,8 +16,9 @@ import tensorflow as tf
 from helpers import make_data, make_model, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.cluster import DaskArrays, DaskFrame, dask_data
+from gpflow_bsvm.cluster import DaskFrame, dask_data
 from gpflow_bsvm.cluster import partitions as cluster
+from gpflow_bsvm.cluster.dask_data import DaskArrays
 from gpflow_bsvm.data import Blocks, opening
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.engine.natural import compiled_solve

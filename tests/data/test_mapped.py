@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from helpers import make_data
 
-from gpflow_bsvm.data import MappedArrays, open_source
+from gpflow_bsvm.data import open_source
+from gpflow_bsvm.data.streams import MappedArrays
 
 N, D, CHUNK = 20_000, 4, 3000
 

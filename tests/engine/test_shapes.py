@@ -12,7 +12,15 @@ from check_shapes.checker import ShapeChecker
 from check_shapes.exceptions import ShapeMismatchError
 from helpers import make_data, make_model, projected
 
-from gpflow_bsvm.engine.natural import Natural, blend, expected_factor, solve, to_natural, whiten
+from gpflow_bsvm.engine.natural import (
+    Gaussian,
+    Natural,
+    blend,
+    expected_factor,
+    solve,
+    to_natural,
+    whiten,
+)
 from gpflow_bsvm.engine.shared_graph import Compiled
 from gpflow_bsvm.engine.statistics import Marginals, marginals, sum_sites, total
 from gpflow_bsvm.inference import CAVI
@@ -29,6 +37,7 @@ def ones(*shape):
 
 Q = Natural(ones(L, M), tf.eye(M, batch_shape=[L], dtype=tf.float64))
 SHORT = Natural(ones(L, M - 1), Q.P)
+BAD = Gaussian(Q.P, ones(L, M - 1), ones())
 ROWS = projected(ones(N, 1), ones(N, 1), ones(N, 1), ones(1, N, M), ones(N, L), ones(N, L))
 WRONG = {
     "solve": lambda: solve(SHORT),
@@ -36,7 +45,7 @@ WRONG = {
     "to_natural": lambda: to_natural(ones(L, M), ones(M, M)),
     "whiten": lambda: whiten(ones(M, M), ones(L, M), Q.P),
     "expected_factor": lambda: expected_factor(SHORT, solve(Q)),
-    "marginals": lambda: marginals(ones(1, N, M), Q.P, ones(L, M - 1)),
+    "marginals": lambda: marginals(ones(1, N, M), BAD),
     "total": lambda: total(ROWS.features, Marginals(ones(N + 1, L), ones(N + 1, L))),
     "sum_sites": lambda: sum_sites(ROWS, Sites(ones(N, L), ones(N, L + 1))),
     "maximum": lambda: maximum(ones(N, 3), ones(N, 2)),
@@ -54,7 +63,7 @@ def test_a_wrong_shape_raises(name):
 
 
 def test_a_wrong_shape_raises_in_a_graph():
-    wrong = Compiled(lambda phi: marginals(phi, Q.P, ones(L, M - 1)))
+    wrong = Compiled(lambda phi: marginals(phi, BAD))
     with pytest.raises(ShapeMismatchError):
         wrong(ones(1, N, M))
     assert check_shapes.get_enable_check_shapes() is ShapeCheckingState.EAGER_MODE_ONLY

@@ -35,7 +35,7 @@ def test_three_ways_to_the_marginals(rng, num_latents, shared):
     natural = random_natural(rng, num_latents, 6)
     features = tf.constant(rng.normal(size=(1 if shared else num_latents, 4, 6)))
     q = solve(natural)
-    one = marginals(features, q.R, q.c)
+    one = marginals(features, q)
     two = marginals_of_few(features, tf.linalg.cholesky(natural.P), natural.h)
     covariance = np.linalg.inv(natural.P)
     wide = np.broadcast_to(features, (num_latents, 4, 6))

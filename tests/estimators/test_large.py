@@ -11,11 +11,11 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier
-from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.data import Blocks, open_source
 from gpflow_bsvm.engine.natural import Natural
 from gpflow_bsvm.estimators import large, survey
 from gpflow_bsvm.estimators.labels import numbered
-from gpflow_bsvm.estimators.prepared import Prepared, open_rows
+from gpflow_bsvm.estimators.prepared import CHUNK_ROWS, Prepared
 from gpflow_bsvm.estimators.survey import Rows
 
 N = 150
@@ -43,7 +43,7 @@ def numbering(found, weights):
 
 
 def look(data, weight=None):
-    return survey.survey(open_rows(blocks(*data, weight), Rows()), 0)
+    return survey.survey(open_source(blocks(*data, weight), Rows(), CHUNK_ROWS), 0)
 
 
 def test_a_survey_finds_what_all_rows_say(data):
@@ -77,7 +77,7 @@ def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
     Y = (X >= 397).astype(float)
     number = np.zeros(400)
     for seed in range(200):
-        sample = survey.survey(open_rows(blocks(X, Y), Rows()), seed).sample
+        sample = survey.survey(open_source(blocks(X, Y), Rows(), CHUNK_ROWS), seed).sample
         assert len(sample[0]) == 60 and sample[1].sum() == 3
         number[sample[0][:, 0].astype(int)] += 1
     share = number[:397] / 200
@@ -88,7 +88,7 @@ def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
 
 def test_prepared_rows_are_scaled_and_numbered(data):
     X, Y = data
-    found, source = look(data), open_rows(blocks(*data), Rows())
+    found, source = look(data), open_source(blocks(*data), Rows(), CHUNK_ROWS)
     prepared = Prepared(source, found.scaler, numbering(found, [1.0, 3.0]))
     (batch,) = prepared.chunks()
     np.testing.assert_allclose(batch.X, (X - X.mean(0)) / X.std(0), atol=1e-12)
@@ -99,7 +99,7 @@ def test_prepared_rows_are_scaled_and_numbered(data):
     )
     np.testing.assert_array_equal(next(prepared.stream(1, 50)).X, batch.X[50:100])
     with pytest.raises(ValueError, match=r"unseen labels: \[1.0, 3.0\]; the classes are"):
-        rows = open_rows(blocks(X, Y - 1), Rows())
+        rows = open_source(blocks(X, Y - 1), Rows(), CHUNK_ROWS)
         list(Prepared(rows, None, numbering(found, [1.0, 1.0])).chunks())
 
 

@@ -130,7 +130,8 @@ def test_fit_chooses_minibatches_for_big_data(data, monkeypatch):
 
 @pytest.mark.slow
 def test_fit_takes_a_dataset(data, monkeypatch):
-    monkeypatch.setattr(FIT, "_STEPS", (30, 30))
+    monkeypatch.setattr(FIT, "_FEWEST_STEPS", 30)
+    monkeypatch.setattr(FIT, "_MOST_STEPS", 30)
     model = make_model(data, num_data=60)
     start = model.elbo(data)
     assert gb.fit(model, tf.data.Dataset.from_tensor_slices(data).batch(20)).step[-1] == 30

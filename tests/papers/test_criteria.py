@@ -20,7 +20,7 @@ from gpflow_bsvm.papers.gold2003 import (
     mode_of_gram,
     svm_mode,
 )
-from gpflow_bsvm.papers.gold2003.slack import log_kappa
+from gpflow_bsvm.papers.gold2003.squared_hinge import log_kappa
 
 
 @pytest.fixture(scope="module")

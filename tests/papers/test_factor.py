@@ -13,7 +13,7 @@ from gpflow_bsvm.inference import CAVI, ECM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
 from gpflow_bsvm.models import BatchBSVM
 from gpflow_bsvm.papers.seeger2000 import FactorVGP, NestedLoop
-from gpflow_bsvm.papers.seeger2000.factored import (
+from gpflow_bsvm.papers.seeger2000.factor import (
     LEAST_REST,
 )
 

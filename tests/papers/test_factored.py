@@ -11,7 +11,7 @@ from helpers import make_data
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.likelihoods import sites
 from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
-from gpflow_bsvm.papers.seeger2000.factored import factored_bound, moments
+from gpflow_bsvm.papers.seeger2000.factor import factored_bound, moments
 from gpflow_bsvm.papers.seeger2000.nested import scale_of, scaled, unscaled
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from gpflow import kernels as k
 from helpers import make_data
 
-from gpflow_bsvm.papers.gold2003.gram import pull_back
+from gpflow_bsvm.papers.gold2003.mode import pull_back
 
 pytestmark = pytest.mark.slow
 

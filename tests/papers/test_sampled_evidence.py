@@ -18,7 +18,7 @@ from gpflow_bsvm.papers.gold2003 import (
     optimise,
 )
 from gpflow_bsvm.papers.gold2003.sampled import in_parts
-from gpflow_bsvm.papers.gold2003.slack import log_kappa
+from gpflow_bsvm.papers.gold2003.squared_hinge import log_kappa
 from gpflow_bsvm.sampling import HMC, Gibbs, Samples
 
 TINY = {

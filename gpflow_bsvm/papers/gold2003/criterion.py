@@ -12,9 +12,8 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
 from ...checks import check_choice
-from .gram import pull_back
-from .mode import Mode, svm_mode
-from .slack import SLACKS
+from .mode import Mode, pull_back, svm_mode
+from .squared_hinge import SLACKS
 
 
 class Criterion(ABC):

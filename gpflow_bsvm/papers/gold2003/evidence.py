@@ -17,7 +17,7 @@ import tensorflow as tf
 from ...checks import check_choice, check_number
 from .criterion import MachineCriterion, block_of, taken
 from .mode import Mode
-from .slack import SLACKS, log_kappa, losses
+from .squared_hinge import SLACKS, log_kappa, losses
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-r"""The support vector machine for a kernel, data and a penalty, as criteria use it.
+r"""Gram matrices, and the support vector machine for a kernel, data and a penalty.
 
 With l(z) = max(0, 1 - z) (linear slack) or max(0, 1 - z)^2 / 2 (quadratic slack) it is the mode of
 f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
@@ -10,19 +10,22 @@ import functools
 import math
 from typing import Any, NamedTuple
 
+import gpflow
 import numpy as np
+import tensorflow as tf
+from gpflow import Parameter
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
+from gpflow.utilities import parameter_dict
 
 from ...checks import check_choice
-from ...data.checks import check_data
+from ...data.checks import check_data, check_inputs
 from ...likelihoods import Hinge
 from ...likelihoods.labels import check_binary_labels
 from ...likelihoods.penalized import check_penalty
 from ...model_selection.plug_in import gram_matrix
 from .active_set import Dual
-from .gram import check_gram, root_of
-from .slack import SLACKS
+from .squared_hinge import SLACKS
 
 
 class Mode(NamedTuple):
@@ -119,7 +122,7 @@ def svm_mode(
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
     """
-    X, Y = check_data(_two_classes(), *data)
+    X, Y = check_data(_two_classes(), data)
     return _solved(check_gram(gram_matrix(kernel, X), len(Y)), Y, penalty, slack)
 
 
@@ -150,3 +153,71 @@ def _solved(gram: AnyNDArray, Y: Any, penalty: float, slack: str) -> Mode:
     y = np.where(Y == 1, 1.0, -1.0)
     zeros = np.zeros(len(y))
     return Mode(gram, y, float(penalty), slack, zeros, zeros, np.array([], int)).solved()
+
+
+def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
+    """
+    :param by_gram: derivatives with respect to k(X, X), [N, N].
+    :return: derivatives with respect to the kernel's (constrained) trainable parameters, by
+        GPflow's names.
+    """
+    named = trainable(kernel)
+    variables = [parameter.unconstrained_variable for parameter in named.values()]
+    with tf.GradientTape() as tape:
+        gram = kernel(check_inputs(X))
+    zero = tf.UnconnectedGradients.ZERO
+    slopes = tape.gradient(gram, variables, tf.cast(by_gram, gram.dtype), zero)
+    return {name: _by_value(p, slope) for (name, p), slope in zip(named.items(), slopes)}
+
+
+def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
+    """:return: the derivative with respect to the value, given the unconstrained one."""
+    if parameter.transform is None:
+        return np.asarray(slope)
+    at = tf.convert_to_tensor(parameter.unconstrained_variable)
+    return np.asarray(slope * tf.exp(-parameter.transform.forward_log_det_jacobian(at, 0)))
+
+
+def trainable(kernel: Kernel) -> dict[str, Parameter]:
+    """:return: trainable parameters by GPflow's names."""
+    return {name: p for name, p in parameter_dict(kernel).items() if p.trainable}
+
+
+def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
+    """
+    :return: the Gram matrix, [N, N], exactly symmetric.
+    :raise ValueError: unless it is square of this size, finite and symmetric (up to rounding), with
+        a non-negative diagonal.
+    """
+    K: AnyNDArray = np.asarray(gram, dtype=np.float64)
+    if K.shape != (num_rows, num_rows):
+        raise ValueError(f"the Gram matrix of {num_rows} labels must be square, got {K.shape}")
+    if not np.isfinite(K).all():
+        raise ValueError("the Gram matrix holds NaN or infinity")
+    gaps = np.abs(K - K.T)
+    if gaps.max() > 1e-6 * np.abs(K).max():
+        row, column = np.unravel_index(gaps.argmax(), K.shape)
+        raise ValueError(
+            f"the Gram matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) "
+            f"differ by {gaps.max():.3g}; use (K + K.T) / 2 if that is rounding"
+        )
+    if K.diagonal().min() < 0:
+        raise ValueError("the Gram matrix has a negative diagonal, as no kernel has")
+    return (K + K.T) / 2
+
+
+def root_of(gram: AnyNDArray) -> AnyNDArray:
+    """
+    :return: the Cholesky factor [N, N] of the Gram matrix plus GPflow's `default_jitter()` times
+        its mean diagonal, so that it exists for any kernel.
+    :raise ValueError: for a matrix that is not positive semidefinite.
+    """
+    jitter = gpflow.config.default_jitter() * gram.diagonal().mean() + np.finfo(float).tiny
+    try:
+        return np.linalg.cholesky(gram + jitter * np.eye(len(gram)))
+    except np.linalg.LinAlgError:
+        least = np.linalg.eigvalsh(gram)[0]
+        raise ValueError(
+            f"the Gram matrix is not positive semidefinite, as a kernel's is: an eigenvalue is "
+            f"{least:.3g}"
+        ) from None

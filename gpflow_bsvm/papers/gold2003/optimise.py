@@ -18,9 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ...checks import check_choice, check_number, check_whole
 from ...likelihoods.penalized import check_penalty
 from .criterion import Criterion
-from .gram import trainable
-from .mode import Mode, svm_mode
-from .slack import likelihood_of
+from .mode import Mode, svm_mode, trainable
+from .squared_hinge import likelihood_of
 
 #: Values of parameters by name; other parameters do not change.
 Values = Mapping[str, Any]

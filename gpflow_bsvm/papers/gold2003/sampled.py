@@ -28,9 +28,8 @@ from ...models import LinearBSVM
 from ...sampling import HMC
 from ...sampling.samples import Sampler, Samples
 from .criterion import Criterion, Gradient
-from .gram import pull_back, root_of
-from .mode import Mode, svm_mode
-from .slack import SLACKS, likelihood_of, log_kappa, losses, slopes
+from .mode import Mode, pull_back, root_of, svm_mode
+from .squared_hinge import SLACKS, likelihood_of, log_kappa, losses, slopes
 
 #: Minimum number of parts for averages; their scatter gives the Monte Carlo error.
 _PARTS = 20

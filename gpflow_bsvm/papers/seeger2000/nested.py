@@ -25,8 +25,7 @@ from ...engine.shared_graph import Compiled
 from ...inference.algorithm import Algorithm, settled
 from ...inference.run import Run, Step
 from ...likelihoods import sites
-from .factor import FactorVGP
-from .factored import FactoredGaussian, PriorRoot, factored_bound, moments, prior_root
+from .factor import FactoredGaussian, FactorVGP, PriorRoot, factored_bound, moments, prior_root
 
 #: Outer iterations in a step, and correction pairs of the inner optimizer.
 _ITERATIONS = 5

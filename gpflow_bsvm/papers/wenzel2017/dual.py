@@ -64,7 +64,7 @@ class DualBSVM(AsBSVM):
             columns of Y.
         :raise ValueError: for bad data, and as `BSVM`.
         """
-        X, Y = check_data(likelihood, *data)
+        X, Y = check_data(likelihood, data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
         super().__init__(kernel, likelihood, mean_function, num_latent_gps)
         self.inducing_variable = inducingpoint_wrapper(inducing_variable)
@@ -78,15 +78,10 @@ class DualBSVM(AsBSVM):
 
     def elbo(self) -> tf.Tensor:
         """:return: F, [], without the priors of the hyperparameters."""
-        jitter = jitter_of(self)
-        return site_bound(
-            self.likelihood,
-            self.prior,
-            self._batch(),
-            self._sites(),
-            Floats(jitter, tf.ones([], jitter.dtype)),
-            shares_shifts(self),
-        )
+        how = Floats(jitter_of(self))
+        rows = self._batch()
+        share = shares_shifts(self)
+        return site_bound(self.likelihood, self.prior, rows, self._sites(), how, share)
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
@@ -112,7 +107,7 @@ class DualBSVM(AsBSVM):
 
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        rows = project_batch(self.prior, self._batch(), jitter_of(self))
+        rows = project_batch(self.prior, self._batch(), Floats(jitter_of(self)))
         return gaussian(sum_sites(rows, self._sites()), shares_shifts(self))[0]
 
     def to_bsvm(self) -> BSVM:
@@ -133,4 +128,5 @@ class DualBSVM(AsBSVM):
         return Sites(tf.convert_to_tensor(w), tf.convert_to_tensor(r))
 
     def _source(self) -> ArraySource:
-        return ArraySource(*self._batch(), chunk_rows(self))
+        X, Y, weight = self._batch()
+        return ArraySource(X, Y, weight, chunk_rows(self))
