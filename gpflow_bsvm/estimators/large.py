@@ -1,4 +1,4 @@
-"""Fits to more rows than memory holds: a sample determines all but q, then all rows fit q."""
+"""Fits to rows outside memory: a sample determines everything but q; all rows determine q."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     :param estimator: a `BSVMEstimator`; it is fitted in place.
     :param rows: see `prepared.source_of`.
     :param stages: may hold results of an earlier call.
-    :raise ValueError: as `survey`, and for non-numeric rows; the message names their position.
+    :raise ValueError: as in `survey`, and for non-numeric rows; the message names their position.
     """
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
@@ -71,7 +71,7 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     :param rows: see `prepared.source_of`; classes may be absent.
     :param estimator: a fitted `BSVMEstimator`.
     :return: the rows as inputs of its model, with labels if `labelled`.
-    :raise ValueError: for other columns than in the fit, and for unknown labels.
+    :raise ValueError: for columns that differ from the fit, and for unknown labels.
     """
     names = getattr(rows, "features", None)
     expected = getattr(estimator, "feature_names_in_", None)

@@ -84,7 +84,7 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     Collect labels, means and deviations of columns, and random rows, including some of every class,
     in one pass. Rows of weight 0 are only counted.
 
-    :param classes: whether labels are classes; else all rows belong to one class.
+    :param classes: whether labels are classes; if not, all rows belong to one class.
     :raise ValueError: for labels that are not classes.
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
@@ -133,8 +133,8 @@ def _seen(
     rows: AnyNDArray,
 ) -> _Seen:
     """
-    :param moments: of parts of the rows: weights [K], means [K, D] and variances [K, D].
-    :param rows: the rows with the smallest keys are kept, including some of every label.
+    :param moments: weights [K], means [K, D] and variances [K, D] of parts of the rows.
+    :param rows: rows; those with the smallest keys are kept, including some of every label.
     """
     if len(counts) > MOST_CLASSES:
         raise ValueError(
