@@ -165,7 +165,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     if Y is not None and columns not in (None, Y.shape[-1]):
         index = " and then the number of a likelihood" * (columns > num_latents)
         raise ValueError(
-            f"Y has {Y.shape[-1]} columns and the model {num_latents} latent functions; this "
+            f"Y has {Y.shape[-1]} columns, and the model has {num_latents} latent functions; this "
             f"likelihood needs one label per latent function{index} (shape [N, {columns}])"
         )
 

@@ -22,7 +22,7 @@ from .statistics import Local, compiled_localise, compiled_sum_sites
 #: The largest number of halvings of a step.
 _MAX_HALVINGS = 20
 #: Growth factor of rho after each step, up to 1. Growth from 1/2 to 1 takes four sweeps. If full
-#: steps always overshoot (several classes), faster growth wastes every other pass.
+#: steps always overshoot (several classes), faster growth would waste every other pass.
 _GROWTH = 1.2
 #: Relative rounding error of the bound, by the precision of the products.
 _ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}

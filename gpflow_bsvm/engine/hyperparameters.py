@@ -127,7 +127,7 @@ class Hyperparameters:
     def check_start(self) -> None:
         """
         :raise ValueError: if a hyperparameter or its prior density is not finite, or if the
-            likelihood's `check_learnable` objects.
+            likelihood's `check_learnable` raises an error.
         """
         if has_hook(self.modules[0], "check_learnable"):
             self.modules[0].check_learnable()

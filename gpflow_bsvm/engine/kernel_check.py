@@ -107,7 +107,7 @@ def rounded(X: AnyNDArray) -> str:
     if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:
         return ""
     return (
-        f"distances are lost in rounding, since column {column} is near {far[column]:.3g} and "
+        f"distances are lost in rounding, because column {column} is near {far[column]:.3g} and "
         f"varies by {spread[column]:.3g}: subtract its mean (sklearn.preprocessing.StandardScaler)"
     )
 

@@ -145,6 +145,6 @@ def _check_active_dims(model: Model, num_columns: int) -> None:
         last = -1 if isinstance(dims, slice) else int(np.max(dims))
         if last >= num_columns:
             raise ValueError(
-                f"{type(part).__name__} has active_dims up to {last}, X has columns 0 to "
+                f"{type(part).__name__} has active_dims up to {last}, but X has columns 0 to "
                 f"{num_columns - 1}"
             )

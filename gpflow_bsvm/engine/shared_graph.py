@@ -32,12 +32,12 @@ from check_shapes.exceptions import ShapeMismatchError
 
 from .structure import Structure, look_into, open_shape
 
-#: Graphs kept per function; the least recently used one is dropped first.
+#: The number of graphs kept per function; the least recently used graph is dropped first.
 _CACHE_SIZE = 16
 #: Held during lookup and tracing of a graph: scikit-learn's users fit in threads, and tracing
 #: switches on shape checks in all of them.
 _TRACING = threading.RLock()
-#: This package's directory: if a shape that it declares is wrong, the error names a file there.
+#: This package's directory: errors about shapes declared in the package name a file there.
 _PACKAGE = str(Path(__file__).parent.parent)
 #: Graphs of the fit in progress; other fits must not use them.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
@@ -66,8 +66,8 @@ def first_in_fit(key: Hashable) -> bool:
 @contextlib.contextmanager
 def _checked_shapes() -> Iterator[None]:
     """
-    Check shapes in graphs too, during tracing, at no cost per step; GPflow checks them only outside
-    of graphs. No checks if the user has switched them off.
+    Check shapes in graphs too, during tracing, at no cost per step; GPflow checks only outside of
+    graphs. Checks stay off if the user has switched them off.
     """
     before = get_enable_check_shapes()
     if before is ShapeCheckingState.EAGER_MODE_ONLY:
@@ -185,7 +185,7 @@ class Compiled:
             return self._graphs[key]
 
     def graph_of_this_fit(self, key: Hashable, *what: Any) -> Any:
-        """:return: as `graph_of`, but a graph of this fit alone; None outside of fits."""
+        """:return: as in `graph_of`, but for a graph of this fit alone; None outside of fits."""
         graphs = _OF_THIS_FIT.get()
         if graphs is not None and (self, key) not in graphs:
             graphs[self, key] = self._trace(*what)

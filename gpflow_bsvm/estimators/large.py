@@ -77,8 +77,8 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     expected = getattr(estimator, "feature_names_in_", None)
     if names is not None and expected is not None and list(names) != list(expected):
         raise ValueError(
-            f"the columns of X are {list(names)}, those of the training data {list(expected)}: "
-            "give the source features=[...], these names in this order"
+            f"the columns of X are {list(names)}, but training had {list(expected)}: give the "
+            "source features=[...], with the columns of training in this order"
         )
     source = open_rows(rows, Rows(labelled, estimator.n_features_in_))
     return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)

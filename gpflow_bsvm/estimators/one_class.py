@@ -24,7 +24,8 @@ from .labels import Encoding, ones, standardised
 from .specification import DEFAULT_VARIANCE, Data, Specification, make_model, specify
 from .training import at_most
 
-#: The default lengthscale is the median distance of a row to its neighbour of this rank: nearby rows should be correlated, distant rows should not.
+#: The default lengthscale is the median distance of a row to its neighbour of this rank: nearby
+#: rows should be correlated, distant rows should not.
 NEIGHBOUR = 3
 #: Scores count as equal if they differ by less than this fraction of the largest.
 ROUNDING = 1e-9

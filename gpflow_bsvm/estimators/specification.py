@@ -46,14 +46,18 @@ CODES_APART = 1e3
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
 
-#: Factor of the priors' deviations in regression, where the normalized evidence determines the kernel better than a hinge's evidence. Better than 1 on most of 17 sets.
+#: Factor of the priors' deviations in regression, where the normalized evidence determines the
+#: kernel better than a hinge's evidence. Better than 1 on most of 17 sets.
 PRIOR_OF_NUMBERS = 0.16
 
-#: Levels of probability are half a unit of logit t apart. The outermost level is between these limits, and rounded so that fits share graphs. At this level the rarer label is expected this often: rows cannot locate levels further out, but probabilities never pass the last level.
+#: Levels of probability are half a unit of logit t apart. The outermost level is between these
+#: limits, and rounded so that fits share graphs. At this level the rarer label is expected this
+#: often: rows cannot locate more extreme levels. Predictions stay off 0 and 1 accordingly.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0
 OUTERMOST = (4, 6)
-#: Penalties of levels are given for this number of levels. With more levels they grow in proportion, so that each level counts as before.
+#: Penalties of levels are given for this number of levels. With more levels they grow in
+#: proportion, so that each level counts as before.
 NUM_LEVELS = 17
 
 #: Prior deviation of the log variance of linear weights: nearly flat, but excludes infinity.

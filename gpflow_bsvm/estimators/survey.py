@@ -35,7 +35,7 @@ class Rows(NamedTuple):
         where = origin or Origin()
         X = check_inputs(X, where)
         if self.num_columns not in (None, X.shape[1]):
-            raise ValueError(f"X has {X.shape[1]} columns, the training data {self.num_columns}")
+            raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
         if Y is None:

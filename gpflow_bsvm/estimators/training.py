@@ -27,7 +27,9 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 from .stages import NOWHERE, Stages
 
-#: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or inducing points reduce it, down to a minimum, so that rows * L M^2 stays below LEARN_WORK. More rows give more precise probabilities.
+#: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
+#: inducing points reduce it, down to a minimum, so that rows * L M^2 stays below LEARN_WORK. More
+#: rows give more precise probabilities.
 LEARN_ROWS = 2_000
 LEARN_PART = 0.25
 MOST_LEARN_ROWS = 5_000
@@ -36,9 +38,11 @@ LEARN_WORK = 5e8
 #: The assumed share of an ordered class without rows, for the initial thresholds.
 NO_ROWS = 1e-3
 #: While penalty, epsilon and kernel are learned, labels are clipped at this distance from their
-#: center. This hardly changes f, because the slope of the loss is the same there. Without it, a few errors of a thousand deviations would raise the noise of all rows.
+#: center. This hardly changes f, because the slope of the loss is the same there. Without it, a few
+#: errors of a thousand deviations would raise the noise of all rows.
 REACH = 10.0
-#: A kernel is learned with fewer inducing points if this fraction suffices, and learned again if the new kernel distinguishes this many times as many.
+#: A kernel is learned with fewer inducing points if this fraction suffices, and learned again if
+#: the new kernel distinguishes this many times as many.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
 #: Farther from 0 than this (columns are scaled by default), rounding spoils covariances of q(u).
@@ -46,7 +50,8 @@ FAR = 1e3
 #: The number of rows of each rare class in every sample.
 RARE_ROWS = 20
 
-#: M grows by a factor while the leave-one-out density improves by a fraction, up to a limit of points and of the work of a sweep (N L M^2).
+#: M grows by a factor while the leave-one-out density improves by a fraction, up to a limit of
+#: points and of the work of a sweep (N L M^2).
 GROWTH = 3
 LEAST_GAIN = 0.01
 MOST_INDUCING = 1000

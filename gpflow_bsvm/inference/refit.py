@@ -44,8 +44,8 @@ class Refit:
     ) -> None:
         """
         :param source: rows that fit into memory.
-        :param sites: initial sites of all rows; if None or of another length, those of the model's
-            q.
+        :param sites: initial sites of all rows; if None or of another length, the sites of the
+            model's q.
         :param tol: as in `CAVI`.
         """
         graphs = compiled_sweeps, compiled_cavities
@@ -107,7 +107,7 @@ def rows_of(columns: T, index: AnyNDArray) -> T:
 def _in_few(rows: Projected, w: tf.Tensor, least: tf.Tensor) -> Features:
     """
     Features on the eigenvectors of Phi^T diag(w) Phi with eigenvalues above `least`. In all other
-    directions q is the prior, as the rows hardly change it: they only add residual variance.
+    directions q is the prior, because the rows hardly change it: they only add residual variance.
     """
     phi, residual, mean = rows.features
     precision = tf.reduce_max(tf.abs(w), axis=-1) * rows.batch.weight[:, 0]

@@ -39,11 +39,11 @@ def sites(
 
         w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(Y | f).
 
-    Sites are in closed form if the likelihood has a method `sites`, else by automatic
-    differentiation of its `variational_expectations` (Bonnet's and Price's theorems). If the
-    likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its tails).
-    It is then set to 0, and likewise if dV/dFvar is not finite. The posterior precision stays
-    positive definite, and the stationary mean does not change.
+    Sites are in closed form if the likelihood has a method `sites`. Otherwise its
+    `variational_expectations` are differentiated automatically (Bonnet's and Price's theorems). If
+    the likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its
+    tails). A negative precision is set to 0, as is a precision from a dV/dFvar that is not finite.
+    The posterior precision stays positive definite, and the stationary mean does not change.
 
     :param likelihood: any GPflow likelihood.
     """
@@ -111,9 +111,10 @@ def probabilities(
 
 class Classification(Hooks):
     """
-    Base of the package's classification likelihoods. They predict probabilities p by a link. Its
-    parameters affect only predictions and are never trained with the model. `predict_mean_and_var`
-    returns p and p - p^2: mean and variance of y in {0, 1}, or of each column of one-hot labels.
+    Base of the package's classification likelihoods. They predict probabilities p by a link. The
+    link's parameters affect only predictions and are never trained with the model.
+    `predict_mean_and_var` returns p and p - p^2: mean and variance of y in {0, 1}, or of each
+    column of one-hot labels.
 
     :cvar neutral_link: the link's parameters before `gpflow_bsvm.prediction.calibrate` sets them.
     """

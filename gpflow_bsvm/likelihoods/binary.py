@@ -17,7 +17,7 @@ from .labels import check_binary_labels, signs
 
 @check_shapes("x: [batch...]", "return: [batch...]")
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
-    """:return: log Phi(x), accurate in both tails; NaN for NaN (`logerfc` gives a number)."""
+    """:return: log Phi(x), accurate in both tails; NaN for NaN (where `logerfc` is a number)."""
     return tf.where(tf.math.is_nan(x), x, tfp.math.logerfc(-x * np.sqrt(0.5)) - np.log(2))
 
 
@@ -57,7 +57,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
         p(y = 1) = E Phi(g f + d) = Phi((g Fmu + d) / sqrt(1 + g^2 Fvar)).
 
-    :ivar scale: g of the link, and
+    :ivar scale: g of the link.
     :ivar offset: d, see `Classification`.
     """
 
@@ -102,7 +102,7 @@ class Probit(BinaryLikelihood):
     floor makes the log-likelihood non-concave, so that natural gradients can leave the cone of
     positive definite precisions; without it they cannot.
 
-    Expectations are by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation.
+    Expectations use GPflow's Gauss-Hermite quadrature, and sites automatic differentiation.
     """
 
     @inherit_check_shapes

@@ -45,7 +45,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
     is the probit link of the binary models. An uncertain mean counts less, so the most probable
-    class can differ from the class of largest mean, the paper's decision rule. See
+    class can differ from the class of largest mean, which the paper predicts. See
     `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
     `normalizer`.
     """

@@ -48,7 +48,7 @@ class Logistic(BinaryLikelihood):
 
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
-        The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) in closed form:
+        The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) have a closed form:
 
             w = tanh(c / 2) / (2 c) = E omega, omega ~ PG(1, c),    r = y / 2.
         """

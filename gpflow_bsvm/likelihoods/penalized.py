@@ -93,7 +93,7 @@ class Penalized(Hooks):
         if parameter.trainable and not self.normalizer:
             how = "make the likelihood with normalizer=True, or " if self.has_normalizer else ""
             raise ValueError(
-                f"without its normaliser a trainable penalty runs to 0: {how}choose by "
+                f"without its normaliser, a trainable penalty goes to 0: {how}choose by "
                 "gpflow_bsvm.model_selection"
             )
 

@@ -54,7 +54,7 @@ def _as_it_is(answer: Any, scale: float, center: float) -> Any:
 
 
 def takes_estimators(function: F) -> F:
-    """As `in_units_of_y`, for a result without units of y."""
+    """As in `in_units_of_y`, for a result without units of y."""
     return in_units_of_y(_as_it_is)(function)
 
 

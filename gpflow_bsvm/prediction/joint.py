@@ -19,7 +19,7 @@ from .estimators import in_units_of_y, of_f, takes_estimators
 from .marginals import predict_probabilities
 from .uncertainty import given_f
 
-#: Most rows in a joint draw: a covariance takes some 200 MB.
+#: Largest number of rows in a joint draw, with a covariance of some 200 MB.
 MOST_ROWS = 5000
 
 

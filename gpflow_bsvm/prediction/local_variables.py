@@ -99,8 +99,8 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
     The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by the alpha of their
     `local_variables`.
 
-    :param num: number of rows; None: all with alpha < 1, nearer to the margin than a row with known
-        f = 0 (several classes: with all f equal).
+    :param num: number of rows; None: all rows with alpha < 1, which are nearer to the margin than a
+        row with known f = 0 (several classes: with all f equal).
     :return: row indices, smallest alpha first (the smallest over a row's losses).
     """
     smallest = local_variables(model, data).alpha.min(axis=-1)
@@ -166,7 +166,7 @@ def augmented_elbo(
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
     :param alpha: [N, K], positive, as in `local_variables`; None: the optimum.
     :param sample_weight: [N], as in a fit.
-    :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
+    :raise ValueError: for bad data, an alpha of the wrong shape or not positive, or a likelihood
         without local variables.
     """
     check_hooks(model.likelihood, "moments")
@@ -199,7 +199,8 @@ def predict_f_given(
     :param local_variables: lambda, [N, L], positive.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :return: mean and variance of f, both [N', L].
-    :raise ValueError: for bad data, lambda of another shape or not positive, or another likelihood.
+    :raise ValueError: for bad data, lambda of the wrong shape or not positive, or another
+        likelihood.
     """
     check_hooks(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data))

@@ -110,7 +110,7 @@ def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
 @check_shapes("return: [N]")
 def margin(model: Model, X: Any) -> AnyNDArray:
     """
-    The largest probability minus the second largest: *small* for uncertain predictions.
+    The largest probability minus the second largest, *small* for uncertain predictions.
 
     Arguments and errors as in `gpflow_bsvm.prediction.variation_ratio`.
 
@@ -126,8 +126,8 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
-    Variance of f(x) under q, averaged over latent functions: large far from all data, whatever
-    their class.
+    Variance of f(x) under q, averaged over latent functions. It is large far from all data of any
+    class.
 
     Arguments and errors as in `gpflow_bsvm.prediction.predict_marginals`.
 
