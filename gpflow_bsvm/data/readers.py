@@ -37,7 +37,7 @@ class Check(Protocol):
         """:return: checked X and Y of a part of the data; of all data if `origin` is None."""
 
     def labels(self, Y: AnyNDArray) -> None:
-        """:raise ValueError: if these are not the distinct labels of all the data."""
+        """:raise ValueError: if `Y` cannot be the distinct labels of all the data."""
 
 
 class Reader(Source):
@@ -69,7 +69,7 @@ class Reader(Source):
         """
         :param check: check of a piece's rows.
         :param chunk_rows: rows per chunk.
-        :return: the rows, checked on reading.
+        :return: the rows, which are checked while they are read.
         """
         source = copy.copy(self)
         source._asked = check

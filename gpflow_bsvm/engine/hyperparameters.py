@@ -68,7 +68,7 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
     :param function: a function of modules and tensors that returns a number.
     :param by_first: also differentiate with respect to the first tensors, in any structure.
     :return: a function of the tensors, for `Hyperparameters.bind`. It returns the number and its
-        gradients: in the learned parameters and, with `by_first`, in the first tensors.
+        gradients in the learned parameters and, with `by_first`, in the first tensors.
     """
 
     @functools.wraps(function)

@@ -30,8 +30,8 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
 def check_codes(kernel: Kernel, X: Any) -> None:
     """
     :param X: [N, D].
-    :raise ValueError: for a code that a `Coregion` in the kernel does not have. (TensorFlow fails
-        with an internal error, or on a GPU takes it for another code.)
+    :raise ValueError: for a code that a `Coregion` in the kernel does not have. (TensorFlow would
+        fail with an internal error, or on a GPU read another code.)
     """
     for part in getattr(kernel, "kernels", ()):  # `submodules` would take a millisecond
         check_codes(part, X)

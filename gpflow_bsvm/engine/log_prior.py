@@ -1,7 +1,7 @@
 """The log prior density of the hyperparameters and its gradient, in a small graph of its own.
 
-A graph freezes a distribution's numbers. For the estimators' priors these depend on the penalty: a
-bound's graph that included priors would be traced again for every penalty.
+A graph freezes a distribution's numbers. In the estimators' priors these numbers depend on the
+penalty, so a bound's graph with priors would be traced again for every penalty.
 """
 
 from __future__ import annotations

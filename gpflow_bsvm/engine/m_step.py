@@ -6,7 +6,7 @@ With a fixed site (w_n, r_n) for each datum and latent function, every theta def
     F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
 
 a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). F needs no refitting: it is one smooth function, suitable for quasi-Newton methods.
+datum). F needs no refits: it is a single smooth function, suitable for quasi-Newton methods.
 Gradients are computed chunk by chunk: memory does not grow with N.
 """
 

@@ -111,7 +111,7 @@ class _Labelled:
         return X, Y
 
     def _check_prior(self, X: Any) -> None:
-        """Check once per estimator's fit (some ms): its models differ only in values."""
+        """Check once in each fit of an estimator, because its models differ only in values."""
         prior = self.model.prior
         num_latents = self.model.q_shape[0]
         structure = look_into((prior.kernel, prior.mean_function)).key
@@ -120,7 +120,7 @@ class _Labelled:
             check_mean(prior.mean_function, X, num_latents)
 
     def labels(self, Y: AnyNDArray) -> None:
-        """:raise ValueError: if these cannot be the distinct labels of all the data."""
+        """:raise ValueError: if `Y` cannot be the distinct labels of all the data."""
         check_labels(self.model.likelihood, Y, minibatch=self.part)
 
 

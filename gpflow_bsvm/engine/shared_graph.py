@@ -67,7 +67,7 @@ def first_in_fit(key: Hashable) -> bool:
 def _checked_shapes() -> Iterator[None]:
     """
     Check shapes in graphs too, during tracing, at no cost per step; GPflow checks only outside of
-    graphs. Checks stay off if the user has switched them off.
+    graphs. If the user has switched checks off, they stay off.
     """
     before = get_enable_check_shapes()
     if before is ShapeCheckingState.EAGER_MODE_ONLY:
@@ -80,8 +80,8 @@ def _checked_shapes() -> Iterator[None]:
 
 def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
     """
-    The number of rows and M may vary. Fixed: the last axis of a matrix; the first axis of arrays
-    with three or more axes, and of h and c [L, M].
+    The number of rows and M may vary. These are fixed: the last axis of a matrix; the first axis of
+    arrays with three or more axes, and of h and c [L, M].
 
     :param part: a tensor, or tensors in structures of tuples.
     :param name: name of the tensor if it is a tuple's field.
@@ -131,7 +131,7 @@ def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any
 class Compiled:
     """A function `function(*modules, *tensors)`, traced once per structure of its modules.
 
-    Use as a decorator at module level; `bind` returns the callable for some modules. A bound
+    Use this as a decorator at module level; `bind` returns the callable for some modules. A bound
     function reads the parameters at every call::
 
         project = Compiled(_project).bind(prior)

@@ -99,10 +99,10 @@ def choose(
 ) -> tuple[Specification, InitialModel]:
     """
     :return: `spec` with the loss and penalty of the largest held-out density (see
-        `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with its kernel. The kernel's
-        scale is selected last. Folds depend only on the data. All candidates and folds share one
-        kernel, which the first candidate learns from all rows: learning it in every fold selected
-        no better.
+        `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with the learned kernel. The
+        kernel's scale is selected last. Folds depend only on the data. All candidates and folds
+        share one kernel, which the first candidate learns from all rows: learning it in every fold
+        selected no better.
     """
     first = first_of(among)
     spec = spec._replace(**first._asdict())

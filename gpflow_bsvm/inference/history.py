@@ -220,8 +220,8 @@ class Recorder:
 
 def progress_bar(total: int | None, what: str, progress: Any, unit: str = "step") -> Any:
     """
-    :return: a tqdm bar. If `progress` is None, the bar shows on a terminal, unless the work is
-        quick. A caller's bar is returned unchanged.
+    :return: a tqdm bar. If `progress` is None, the bar is shown on a terminal, unless the work is
+        quick. A caller's own bar is returned unchanged.
     """
     if isinstance(progress, tqdm):
         return progress

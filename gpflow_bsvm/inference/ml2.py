@@ -55,8 +55,8 @@ class ML2(MinibatchAlgorithm):
         (0, 1]. The rate need not go to 0, because the hyperparameters keep changing.
     :ivar every: number of natural-gradient steps per optimiser step.
     :ivar optimizer: optimiser of all hyperparameters except network weights, in GPflow's
-        unconstrained parameters: the rate of Adam (Kingma & Ba 2015), or a Keras optimiser, which
-        is copied. A group of steps without a finite bound is undone, and later steps are halved.
+        unconstrained parameters: a Keras optimiser, which is copied, or the rate of Adam (Kingma &
+        Ba 2015). A group of steps without a finite bound is undone, and later steps are halved.
     :ivar network_optimizer: the same for network weights.
     :ivar warm_up: number of initial steps on q alone, to protect a trained network from gradients
         of an unfitted q.
@@ -234,7 +234,7 @@ class Learner:
     def _learn(
         self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
     ) -> Natural:
-        """As `_step`, plus an optimiser step; project rows once."""
+        """As in `_step`, plus an optimiser step; rows are projected once."""
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)

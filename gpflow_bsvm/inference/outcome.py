@@ -177,7 +177,7 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
 
 
 def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
-    """Warn with `text`, unless empty, if float64 cannot represent the result."""
+    """Warn with a nonempty `text` if float64 cannot represent the result."""
     if text:
         warn_of_digits(f, before, text)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
@@ -191,7 +191,7 @@ def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None
 
 
 def _warn_of_distance(model: Model) -> None:
-    """Warn if f equals its prior except near inducing points, or is the same at all of them."""
+    """Warn if f equals its prior away from inducing points, or is the same at all of these."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.q_shape[1] < FEWEST_POINTS:
         return

@@ -27,7 +27,7 @@ from .cavi import CAVI, Point, compiled_sweeps
 
 T = TypeVar("T")
 
-#: Directions to which rows add less precision than this times `tol` are dropped (the prior has 1).
+#: Directions are dropped if rows add less precision than this times `tol` (the prior adds 1).
 NEGLIGIBLE = 300.0
 
 
@@ -67,7 +67,7 @@ class Refit:
     def __call__(self, part: AnyNDArray) -> Marginals:
         """
         :param part: indices of the rows to fit q to.
-        :return: marginals of f at all rows, each without its own label.
+        :return: marginals of f at all rows; each marginal ignores the row's own label.
         :raise ValueError: if no finite marginals are found.
         """
         kept: AnyNDArray = np.zeros(self._rows.batch.weight.shape, default_float())

@@ -136,7 +136,7 @@ def check_optimizer(**options: Any) -> None:
 
 def rates(schedule: LearningRate, step: int, number: int) -> list[float]:
     """
-    :return: the rates of the next `number` steps from `step` on.
+    :return: the rates of `number` steps, from `step` on.
     :raise ValueError: for a rate outside (0, 1].
     """
     if not callable(schedule):

@@ -28,7 +28,7 @@ REACH = 7.5
 #: Nodes per datum: per e-fold growth of the grid's steps, and a constant number; see `grid`.
 NODES_PER_GROWTH = 13
 NODES = 22
-#: Enough for scales 1e6 apart.
+#: This many nodes suffice for scales 1e6 apart.
 MOST_NODES = 256
 
 
@@ -74,8 +74,8 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
 
 def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
     """
-    If k factors are at most Phi(-reach), F <= Phi(-reach)^k; a larger k needs less reach. With many
-    classes of similar mean, F rises from 0 just below its median.
+    If k factors are at most Phi(-reach), F <= Phi(-reach)^k: a larger k allows a smaller reach.
+    With many classes of similar mean, F rises from 0 just below its median.
 
     :return: [...], the largest u for which this bound gives F <= Phi(-REACH), over k = 1, 2, 4, ...
     """

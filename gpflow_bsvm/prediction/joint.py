@@ -56,7 +56,7 @@ def draw_probabilities(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
 ) -> AnyNDArray:
     """
-    p(y = c | f_s) under the draws of `draw_f`; arguments and errors as there.
+    p(y = c | f_s) under the draws of `draw_f`. Arguments and errors are the same.
 
     :return: probabilities of all classes.
     :raise ValueError: as `gpflow_bsvm.prediction.variation_ratio`.

@@ -73,7 +73,7 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
     """
     The local variables of every row at the model's current q, q(lambda_n) = GIG(1/2, a^2, alpha_n),
     with alpha_n = E b_n^2. For two classes this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
-    section 4.1). For `CrammerSinger` b = 1 + R - f_y, with R the largest rival, or for
+    section 4.1). For `CrammerSinger`, b = 1 + R - f_y, where R is the largest rival, or with
     bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
 
     :param model: a model with a sum of hinges, such as `Hinge`, or `CrammerSinger`; any bound.
