@@ -1,4 +1,4 @@
-"""Rows as read, as NumPy arrays, and their position in the source."""
+"""Rows as NumPy arrays, as they are read, and their position in the source."""
 
 from __future__ import annotations
 

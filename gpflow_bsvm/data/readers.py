@@ -164,7 +164,7 @@ class Reader(Source):
             self._asked.labels(labels[:, None])
 
     def _checked(self) -> Iterator[Batch]:
-        """Make one pass; check that it has as many rows as the first."""
+        """Make one pass; check that it has as many rows as the first pass."""
         row = 0
         width = None
         for piece in self.pieces(self.chunk_rows):

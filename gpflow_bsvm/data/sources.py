@@ -159,7 +159,7 @@ class ArraySource(Source):
         return ArraySource(some, Y[index], weight[index], self.chunk_rows)
 
     def take(self, index: Any) -> Batch:
-        """:return: the rows of these numbers."""
+        """:return: the rows with these numbers."""
         return Batch(*(tf.convert_to_tensor(column[index]) for column in self._columns))
 
     @functools.cached_property

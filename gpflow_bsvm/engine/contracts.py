@@ -141,9 +141,9 @@ def chunk_rows(model: Model) -> int:
 
 def check_width(model: Model, X: Any, Y: Any = None) -> None:
     """
-    :raise ValueError: if X and the inducing points have different numbers of columns; if Y has not
-        one column per latent function (for likelihoods that need this); if the number of inducing
-        points has changed; see `check_floats`.
+    :raise ValueError: if X and the inducing points have different numbers of columns; if Y does not
+        have one column per latent function (for likelihoods that need this); if the number of
+        inducing points has changed; see `check_floats`.
     """
     check_floats(named_parameters(model))
     variable = model.prior.inducing_variable

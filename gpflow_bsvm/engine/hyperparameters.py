@@ -88,8 +88,8 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
 
 class Hyperparameters:
     """
-    A model's trainable parameters besides q, and bare variables such as those of a Keras layer in a
-    kernel.
+    A model's trainable parameters besides q, and bare variables, such as the variables of a Keras
+    layer in a kernel.
 
     :ivar named: parameters by GPflow's names, such as ".kernel.lengthscales"; the weights of
         networks are ".weights[0]" and so on.
@@ -138,12 +138,12 @@ class Hyperparameters:
             if prior is not None and not np.isfinite(self.named[name].log_prior_density()):
                 raise ValueError(
                     f"the prior of {name}, {prior.name}, excludes the value {value} at which "
-                    "learning starts: assign one that it allows"
+                    "learning starts: assign an allowed value"
                 )
 
     @check_shapes("return: []")
     def log_prior_density(self) -> tf.Tensor:
-        """:return: log prior density of the hyperparameters, as `model.log_prior_density`."""
+        """:return: log prior density of the hyperparameters, as in `model.log_prior_density`."""
         return self.log_prior.value_and_gradient(self.variables)[0]
 
     def with_prior(

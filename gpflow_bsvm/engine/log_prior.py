@@ -49,7 +49,7 @@ def _is_number(value: Any) -> bool:
 
 @check_shapes("return: []")
 def log_prior_density(kind: Kind, numbers: Sequence[Any], unconstrained: tf.Tensor) -> tf.Tensor:
-    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
+    """As in `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
     given = dict(zip(kind.names, numbers))
     prior = kind.make(**kind.options, **given) if given else kind.make
     if kind.transform is None:

@@ -113,7 +113,7 @@ class SiteBound:
         return self.hyperparameters.with_prior(*of_bound(batch, sites, how, self._share))
 
     def _by_chunks(self, sites: Sites, how: Floats) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """By the chain rule through q, h and P, in three passes."""
+        """As in `value_and_gradient`, by the chain rule through q, h and P, in three passes."""
         data = self._source
         share = self._share
         (expected, of_sums, of_q), sums_of = self._graphs, compiled_sums.bind(self._model.prior)

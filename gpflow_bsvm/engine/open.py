@@ -29,7 +29,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
 
     :param data: see `gpflow_bsvm.data.open_source`; None: the model's data.
     :param sample_weight: [N], only with arrays; None: ones.
-    :param part: whether these are only some of the rows, so that arrays may hold a single class.
+    :param part: whether `data` are only some of the rows, so that arrays may hold a single class.
     :raise ValueError: for bad data or weights.
     :raise TypeError: see `check_model` and `open_source`, or if there are no data.
     """
@@ -66,7 +66,7 @@ def warn_of_fewer_rows(model: Model, source: Source) -> None:
 
 
 def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
-    """As `open_data`, with rows `weighted`, for passes over all the data."""
+    """As in `open_data`, with rows `weighted`, for passes over all the data."""
     return weighted(model, open_data(model, data, sample_weight))
 
 

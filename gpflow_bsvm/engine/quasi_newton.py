@@ -103,7 +103,7 @@ class Loss:
         return self.seen[-1], -slope
 
     def stop(self, intermediate_result: OptimizeResult) -> None:
-        """Called by SciPy after an iteration."""
+        """Stop after a small gain; SciPy calls this after each iteration."""
         before = min(self._latest, self.seen[0])
         self._latest = intermediate_result.fun
         if before - self._latest < self._least_gain:

@@ -45,7 +45,7 @@ _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit",
 
 @contextlib.contextmanager
 def one_fit() -> Iterator[None]:
-    """Inside this context, user code is traced once. Nested contexts share the outermost one."""
+    """Inside this context, user code is traced once. Nested contexts share the outermost."""
     outer = _OF_THIS_FIT.get()
     before = _OF_THIS_FIT.set({} if outer is None else outer)
     try:

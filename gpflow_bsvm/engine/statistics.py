@@ -106,7 +106,7 @@ def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")
 def total(features: Features, f: Marginals) -> Marginals:
-    """:return: marginals of f(x): those of Phi s plus prior mean and residual variance."""
+    """:return: marginals of f(x): `f` (of Phi s) plus prior mean and residual variance."""
     # Rounding can make a small variance negative; at 0 the square root has no gradient.
     variance = tf.maximum(f.variance + features.residual, VARIANCE_FLOOR)
     return Marginals(f.mean + features.mean, variance)

@@ -31,7 +31,7 @@ _LIBRARIES |= sys.stdlib_module_names
 
 
 def _bookkeeping() -> frozenset[str]:
-    """:return: attributes of TensorFlow's bookkeeping: those of an empty module."""
+    """:return: attributes of TensorFlow's bookkeeping: the attributes of an empty module."""
     module = gpflow.Module()
     module.part = gpflow.Module()  # object tracking adds attributes too
     return frozenset(vars(module)) - {"part"}

@@ -54,7 +54,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
       v)) of the calibrated latent function; for more, `CrammerSinger` (Wistuba & Rawat 2018) or
       `OneVsRest`. The hinge gives sharper probabilities if classes hardly overlap.
 
-    The final model is trained on all rows, including those held out before.
+    The final model is trained on all rows, including rows that were held out before.
 
     The fit does not depend on the order of rows, and repeating a row equals weighting it. This
     holds up to 20 000 rows; beyond that, equal rows are not merged, and inducing points come from a
@@ -108,7 +108,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         the kernel's prior and the start of its search.
     :param chunk_rows: number of rows per chunk in predictions; None: bounded by memory.
     :param verbose: show the current stage of the fit in one line.
-    :ivar classes_: the labels, including those of rows of weight 0, in the column order of
+    :ivar classes_: the labels, including labels of rows of weight 0, in the column order of
         `predict_proba`.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
         `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
@@ -170,7 +170,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 new._told = told
             elif told.tolist() != self.classes_.tolist():
                 raise ValueError(
-                    f"classes {told.tolist()} differ from the first part's, "
+                    f"classes {told.tolist()} differ from those of the first part, "
                     f"{self.classes_.tolist()}: name all classes there"
                 )
         new._partial_fit(X, y, sample_weight, forget, checkpoint)

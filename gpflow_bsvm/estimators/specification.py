@@ -160,7 +160,7 @@ def make_likelihood(spec: Specification) -> Likelihood:
 
 
 def _likelihood_of(spec: Specification) -> Likelihood:
-    """:return: the likelihood for numbers, for one class, for two, or for more."""
+    """:return: the likelihood for numbers, or for one, two or more classes."""
     about: dict[str, Any] = {"penalty": spec.penalty, "bound": spec.bound}
     if spec.loss == "epsilon_insensitive":
         return EpsilonInsensitive(spec.penalty, spec.epsilon)
@@ -201,7 +201,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyNDArray:
-    """:return: inducing points by k-means within rows of equal codes, as far as M allows."""
+    """:return: inducing points by k-means, separately for each code as far as M allows."""
     if not spec.codes:
         return inducing_points.kmeans(X, number, **how)
     codes = list(spec.codes)

@@ -69,7 +69,7 @@ class InitialModel(NamedTuple):
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: start from this model, which has the same kernel; None: start from the prior.
+    :param like: start from this model with the same kernel; None: start from the prior.
     :return: a model with its final kernel.
     """
     model = make_model(spec, data[0])
@@ -113,7 +113,7 @@ def train(
 
 
 def freeze(spec: Specification, model: BSVM) -> None:
-    """Make all parameters untrainable except those to be learned."""
+    """Make all parameters untrainable that are not to be learned."""
     gpflow.set_trainable(model.inducing_variable, False)
     if not spec.learn_kernel:
         gpflow.set_trainable(model.kernel, False)
@@ -243,7 +243,7 @@ def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
     :param classes: whether labels are classes.
-    :return: at most this many rows, random except for those of rare classes.
+    :return: at most this many random rows, but always including rows of rare classes.
     """
     X, Y, weight = data
     if len(Y) <= number:

@@ -191,7 +191,7 @@ def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None
 
 
 def _warn_of_distance(model: Model) -> None:
-    """Warn if f equals its prior away from inducing points, or is the same at all of these."""
+    """Warn if f equals its prior away from inducing points, or is equal at all of them."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.q_shape[1] < FEWEST_POINTS:
         return

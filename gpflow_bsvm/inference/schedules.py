@@ -23,8 +23,8 @@ LearningRate = Schedule | float | Literal["adaptive"]
 @dataclass(frozen=True)
 class RobbinsMonro:
     """
-    rho_t = (t + delay)^(-forgetting). Its sum diverges and the sum of its squares converges, as
-    convergence requires (Hoffman et al. 2013, eq. 26).
+    rho_t = (t + delay)^(-forgetting). The sum of rates diverges and the sum of their squares
+    converges, as required for convergence (Hoffman et al. 2013, eq. 26).
 
     :ivar delay: at least 1; a larger value makes the first steps smaller. (Each minibatch is scaled
         to all the data, so that steps near 1 would replace earlier information by noise.)

@@ -122,7 +122,7 @@ class Classification(Hooks):
     neutral_link: ClassVar[Mapping[str, float]] = {"scale": 1.0}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Arguments as in the other bases."""
+        """Arguments are as in the other base classes."""
         super().__init__(*args, **kwargs)
         for name, value in self.neutral_link.items():
             transform = positive() if name == "scale" else None
@@ -140,7 +140,7 @@ class Classification(Hooks):
 
     @check_shapes("F: [batch..., L]", "return: [batch..., C]")
     def invlink(self, F: TensorType) -> tf.Tensor:
-        """:return: p given f by the current link, as `gpflow.likelihoods.Bernoulli.invlink`."""
+        """:return: p given f by the current link, as in GPflow's `Bernoulli.invlink`."""
         F = to_default_float(F)
         return self.probabilities(F, tf.zeros_like(F))
 

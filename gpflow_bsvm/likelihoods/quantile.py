@@ -37,7 +37,7 @@ class Quantile(HingeSum):
     `predict_y` returns mean and variance of the quantiles themselves, [N, K] each, under q: they
     are not a distribution of y, and have no predictive density.
 
-    :ivar levels: tau, [K]. :ivar tied: and scale: as given. :ivar weight: Q / K.
+    :ivar levels: tau, [K]; `tied` and `scale` are as given, and `weight` is Q / K.
     """
 
     def __init__(

@@ -121,8 +121,8 @@ def calibrate(
     """
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
     on at most 50 000 random rows: scale and offset for two classes, scale for more. A class's only
-    row is ignored. The scale is at least 0.05, so that predicted labels still follow f if rows are
-    unpredictable from the others; this issues a warning.
+    row is ignored. The scale is at least 0.05, so that predicted labels still follow f. If it would
+    be smaller, because rows are unpredictable from other rows, a warning is issued.
 
     Arguments and errors as in `leave_one_out`.
 

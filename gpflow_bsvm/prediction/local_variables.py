@@ -39,7 +39,7 @@ class LocalVariables:
     p(lambda | f, y).
 
     :ivar alpha: [N, K], positive, for K losses per row.
-    :ivar penalty: [N, K], positive, penalty times cost of each loss; or one number for all.
+    :ivar penalty: [N, K], positive, penalty times cost of each loss; or a single number for all.
     """
 
     alpha: Any

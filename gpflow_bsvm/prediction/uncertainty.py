@@ -42,8 +42,8 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     classes) or by quadrature (error about 1e-9).
 
     :return: a number from 0 (certain) to 1 - 1/C.
-    :raise ValueError: as `predict_marginals`, for a likelihood without class probabilities, or if
-        rows have several binary labels.
+    :raise ValueError: as in `predict_marginals`, for a likelihood without class probabilities, or
+        if rows have several binary labels.
     """
     check_one_label(model.likelihood, model.q_shape[0])
     decide = getattr(model.likelihood, "favoured", favoured)
