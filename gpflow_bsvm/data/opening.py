@@ -27,8 +27,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
         stay on the cluster of the current `dask.distributed.Client`, if any); a batched
         `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
         or (X, Y, sample_weight); or an opened `Source`, which is returned.
-    :param check: the model's check of rows; arrays in memory are checked now, other data on
-        reading.
+    :param check: the model's check of rows, now for arrays in memory and on reading for other data.
     :param chunk_rows: rows per chunk.
     :param sample_weight: [N], only with arrays; None: ones.
     :raise ValueError: for bad data or weights.

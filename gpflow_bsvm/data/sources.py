@@ -95,8 +95,8 @@ class Source(ABC):
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
         :param index: row indices, of any shape.
-        :return: rows that include those at `index`, and the positions of `index` among them (same
-            shape).
+        :return: rows that include those at `index`, and their positions in these (shape of
+            `index`).
         :raise ValueError: if rows cannot be read by index.
         """
         raise ValueError(

@@ -102,7 +102,7 @@ def choose(
         `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with the learned kernel. The
         kernel's scale is selected last. Folds depend only on the data. All candidates and folds
         share one kernel, which the first candidate learns from all rows: learning it in every fold
-        selected no better.
+        was no better.
     """
     first = first_of(among)
     spec = spec._replace(**first._asdict())

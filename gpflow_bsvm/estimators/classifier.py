@@ -86,8 +86,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         distance between inducing points.
     :param calibrate: fit scale and offset of the link (several classes: a temperature) to
         leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge, and temper
-        levels on held-out folds if there are several classes, a learned kernel and fewer than 1000
-        rows.
+        levels on held-out folds for several classes, a learned kernel and below 1000 rows.
     :param num_inducing: the largest M; fewer distinct rows give fewer points. "auto": learn the
         kernel with 100 points, then triple M, starting from the projected q, while the
         leave-one-out log density improves by 1 %; up to 1000 points, while rows * M^2 * latent
@@ -96,8 +95,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         in `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse features are
         only scaled. These stay unscaled: columns that the kernel uses as codes (`Coregion`, or a
-        custom kernel that truncates values or tests them for equality), and columns of
-        `ChangePoints`.
+        custom kernel that truncates or compares values) and columns of `ChangePoints`.
     :param impute: replace NaN by the column's median, or by the most frequent code, and append an
         indicator column for each column with NaN in training (in-memory data only).
     :param class_weight: {label: weight}, or "balanced": all classes with rows of positive weight
@@ -108,8 +106,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         the kernel's prior and the start of its search.
     :param chunk_rows: number of rows per chunk in predictions; None: bounded by memory.
     :param verbose: show the current stage of the fit in one line.
-    :ivar classes_: the labels, including labels of rows of weight 0, in the column order of
-        `predict_proba`.
+    :ivar classes_: the labels, also of rows of weight 0, in the column order of `predict_proba`.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
         `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
     :ivar num_inducing_: the chosen M; see also the properties `lengthscales_`,

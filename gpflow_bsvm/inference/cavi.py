@@ -63,8 +63,7 @@ class CAVI(Algorithm):
     :ivar max_steps: maximum number of sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. If steps have been
         halved, the next step, half as large, must also gain this little. Augmented bounds take many
-        small steps: at the default, moments of f may be off by half a percent; 1e-9 gives four
-        digits.
+        small steps: by default, moments of f may be off by .5 %; 1e-9 gives four digits.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 

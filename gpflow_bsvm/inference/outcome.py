@@ -216,9 +216,8 @@ _APART = (
     "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
 )
 _AS_ONE = (
-    "all inducing points are perfectly correlated, so that f is the same at all of them: "
-    "scale X (sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless this is "
-    "intended"
+    "all inducing points are perfectly correlated, so that f is the same at all: scale X "
+    "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless this is intended"
 )
 
 

@@ -42,8 +42,8 @@ def sites(
     Sites are in closed form if the likelihood has a method `sites`. Otherwise its
     `variational_expectations` are differentiated automatically (Bonnet's and Price's theorems). If
     the likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its
-    tails). A negative precision is set to 0, as is a precision from a dV/dFvar that is not finite.
-    The posterior precision stays positive definite, and the stationary mean does not change.
+    tails). It is set to 0 then, or if dV/dFvar is not finite. The posterior precision stays
+    positive definite, and the stationary mean does not change.
 
     :param likelihood: any GPflow likelihood.
     """

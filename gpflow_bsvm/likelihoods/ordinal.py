@@ -33,9 +33,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
         P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
 
-    decreases with k. P(y = k), the difference of two of these, is therefore a proper distribution
-    over classes, even for noisy labels. `scale` of the link multiplies the log odds of all P(y >=
-    k).
+    decreases with k. P(y = k), the difference of two of these, is thus a proper distribution over
+    classes, even for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
     Labels are in one column; classes without rows are allowed. `predict_y` returns mean and
     variance of the label, [N, 1], like GPflow's `Ordinal`;

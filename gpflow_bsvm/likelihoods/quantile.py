@@ -63,9 +63,7 @@ class Quantile(HingeSum):
         K = len(self.levels)
         logits = logit(self.levels)
         if tied and K < 2:
-            raise ValueError(
-                "tied quantiles need at least two levels; for a single level give tied=False"
-            )
+            raise ValueError("tied quantiles need at least two levels: for one, give tied=False")
         W = np.stack([np.ones(K), logits], axis=-1) if tied else np.eye(K)
         b = check_penalty(scale, "scale") * logits if tied else np.zeros(K)
         # The hinges of y above the quantiles come first, then those of y below.

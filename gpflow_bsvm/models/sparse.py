@@ -68,7 +68,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        :param kwargs: `num_latent_gps` (default: as likelihood or kernel needs), and the rest as in
+        :param kwargs: `num_latent_gps` (default: as likelihood or kernel needs); the rest as in
             GPflow.
         :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
             (closed-form steps treat each separately), or if the likelihood needs a different
