@@ -55,7 +55,7 @@ class Ascent(NamedTuple):
         :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved, the
             next step, half as large, must also gain this little, because a step that nearly
             overshoots always gains little.
-        :param dtype: of the products.
+        :param dtype: the type of the products.
         :return: the ascent after the step.
         """
         here = self.point

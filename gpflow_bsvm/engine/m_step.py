@@ -102,7 +102,7 @@ class SiteBound:
 
     def value_and_gradient(self, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """
-        :param sites: of all rows.
+        :param sites: the sites of all rows.
         :return: F, and its gradient in each of the hyperparameters' variables.
         """
         how = Floats(jitter_of(self._model), self._one)

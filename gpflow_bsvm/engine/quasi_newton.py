@@ -30,7 +30,7 @@ def maximise(
 
     A non-finite value or a matrix without a Cholesky factor counts as a large loss: it shortens the
     step without ending the fit. For a sequence of similar functions, each start uses the previous
-    curvature estimate, up to a number of variables.
+    curvature estimate, unless there are too many variables.
 
     :param value_and_gradient: a function at the variables' current values; TensorFlow's
         InvalidArgumentError signals a matrix without a Cholesky factor.

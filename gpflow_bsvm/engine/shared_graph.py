@@ -266,7 +266,7 @@ class Rebuild:
     def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         """
         :param values: unconstrained, in the order of `parameters_of`.
-        :param dtype: to cast the parameters to; None: no cast.
+        :param dtype: the type to which to cast the parameters; None: no cast.
         """
         # The memo replaces parameters by tensors, keeps distributions (TFP's
         # `TransformedDistribution` cannot be copied), and copies only the list of objects tracked

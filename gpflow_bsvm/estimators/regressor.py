@@ -209,7 +209,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
     """
-    :param scale: of y.
+    :param scale: the scale of y.
     :raise ValueError: if squares of labels overflow, or 1 / y for a tiny spread.
     """
     most = np.finfo(y.dtype).max ** 0.5

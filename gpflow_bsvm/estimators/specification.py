@@ -120,7 +120,7 @@ class Specification(NamedTuple):
 
     @property
     def calibrates(self) -> bool:
-        """:return: True if the link is fitted to left-out rows; by default only for a hinge."""
+        """:return: True if the link is fitted to left-out rows, by default only for a hinge."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 

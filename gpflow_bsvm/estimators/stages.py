@@ -22,7 +22,7 @@ class StageBar(tqdm):
     """
     A progress line with the current stage, its steps so far, and the seconds since the fit began.
 
-    :ivar seconds: seconds by kind of finished stage.
+    :ivar seconds: seconds for each kind of finished stage.
     """
 
     def __init__(self, show: bool) -> None:

@@ -33,7 +33,7 @@ class SVI(MinibatchAlgorithm):
     """
     Stochastic variational inference (Wenzel et al. 2017, Algorithm 1) for q, at fixed
     hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
-    (0, 1] keeps the posterior positive definite. With Newton-like sites, as of
+    (0, 1] keeps the posterior positive definite. With Newton-like sites, as in
     `Hinge(bound="exact")`, steps at large constant rates (above about 0.3) can oscillate. A
     `tf.data.Dataset` may repeat endlessly; the model then needs `num_data`. With large batches (B
     times L M from 1e5 on, B at least M) and at most a million rows, products are in single

@@ -17,7 +17,7 @@ from .labels import check_binary_labels, check_columns
 class OneClass(HingeSum, BinaryLikelihood):
     r"""
     The one-class support vector machine (Schoelkopf et al. 2001): f should be 1 at all training
-    rows, and its prior keeps it at 0 far from them,
+    rows, and its prior keeps it at 0 far from these rows,
 
         L(1 | f) = exp(-penalty max(0, 1 - f)).
 

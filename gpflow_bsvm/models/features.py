@@ -120,8 +120,8 @@ class SparseFeatures(gpflow.models.GPModel):
     def _labelled(self, data: RegressionData) -> RegressionData:
         """
         :return: X, and Y in the likelihood's format.
-        :raise ValueError: outside of a graph, for invalid labels, and for floats not of GPflow's
-            default type.
+        :raise ValueError: outside of graphs, for invalid labels or a float type other than GPflow's
+            default.
         """
         X = data[0]
         Y = as_column(self.likelihood, data[1])

@@ -95,7 +95,7 @@ class WeightKernel(Kernel):
 def _root(covariance: AnyNDArray) -> AnyNDArray:
     if not (np.isfinite(covariance).all() and np.allclose(covariance, covariance.T)):
         raise ValueError(
-            "prior_covariance is not symmetric and finite; use (S + S.T) / 2 if that is rounding"
+            "prior_covariance is not symmetric and finite; against rounding, use (S + S.T) / 2"
         )
     try:
         return np.linalg.cholesky(covariance)

@@ -77,7 +77,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         if q_diag:
             raise ValueError(
                 "BSVM needs a full q_sqrt (q_diag=False): its closed-form step gives a full "
-                "covariance; for a diagonal one use gpflow.models.SVGP with the same likelihood"
+                "covariance; gpflow.models.SVGP with this likelihood can have a diagonal covariance"
             )
         if not isinstance(inducing_variable, gpflow.inducing_variables.InducingVariables):
             inducing_variable = as_matrix(inducing_variable, "Z")

@@ -60,7 +60,7 @@ def leave_one_out(
     :param data: X [N, D] and Y [N, P], as in the fit.
     :param sample_weight: [N], as in the fit.
     :return: mean and variance of f(x_n) without datum n, both [N, L]. A datum of weight 2 is left
-        out with its whole weight, of two equal data only one.
+        out as a whole. If two data are equal, only one is left out.
     :raise ValueError: for bad data.
     """
     f, _, _ = _leave_out(model, open_all(model, data, sample_weight))
