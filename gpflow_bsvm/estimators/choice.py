@@ -153,7 +153,7 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
 
 
 def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:
-    """:return: True if the deviation of f is below this fraction of the noise's."""
+    """:return: True if the deviation of f is below this fraction of the noise deviation."""
     X, _, _ = at_most(CHOICE_ROWS, data, seed=0, classes=False)
     mean, _ = predict_marginals(model, X)
     return bool(np.std(mean) < part * float(model.likelihood.noise_variance) ** 0.5)

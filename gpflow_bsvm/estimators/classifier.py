@@ -157,8 +157,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         """
         if isinstance(self.class_weight, str):
             raise ValueError(
-                'class_weight="balanced" needs all rows: give partial_fit weights of classes, '
-                "{label: weight}, or of rows"
+                'class_weight="balanced" needs all rows: for partial_fit, set class_weight to '
+                "{label: weight}, or give sample_weight"
             )
         new = copy.copy(self)
         if classes is not None and y is not None:

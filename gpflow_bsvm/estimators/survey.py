@@ -134,7 +134,7 @@ def _seen(
 ) -> _Seen:
     """
     :param moments: weights [K], means [K, D] and variances [K, D] of parts of the rows.
-    :param rows: rows; only the smallest keys are kept, including some of every label.
+    :param rows: rows; the rows with the smallest keys are kept, with some of every label.
     """
     if len(counts) > MOST_CLASSES:
         raise ValueError(

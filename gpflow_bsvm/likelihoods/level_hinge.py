@@ -104,7 +104,7 @@ class LevelHinges(Classification, HingeSum):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: mean and variance of f_t, [..., G], at the level t of calibrated P = 1/2."""
+        """:return: mean and variance of f_t, [..., G], at the t where the calibrated P is 1/2."""
         level = self.levels.at(np.array([-float(self.offset / self.scale)]))
         b, W, W2 = (tf.constant(part[0], default_float()) for part in level)
         mean = b + tf.linalg.matvec(self.by_target(Fmu), W)

@@ -53,7 +53,7 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     """
     A factor of F with scale s changes only below low + 2 REACH s, because no factor begins above
     low. Steps may therefore grow with the distance from low, from the scale of the sharpest factor
-    to that of the widest. The most demanding datum determines the number of nodes.
+    to the scale of the widest. The most demanding datum determines the number of nodes.
 
     :return: nodes, without a gradient, because the integrals do not depend on them.
     """
