@@ -148,8 +148,8 @@ def check_margins(likelihood: Likelihood, features: Features) -> None:
     most = float(tf.reduce_max(prior_variance(features)))
     if isinstance(likelihood, Classification) and not most < MOST_VARIANCE:
         raise FloatingPointError(
-            f"the prior variance of f is {most:.1g} at a row: float64 cannot resolve a margin of 1; "
-            f"{SMALLER}"
+            f"the prior variance of f is {most:.1g} at a row: float64 cannot resolve a margin of "
+            f"1; {SMALLER}"
         )
 
 
