@@ -74,8 +74,8 @@ def leads(rows: pd.DataFrame) -> str:
         over.setdefault(name, []).append(PEERS[other])
     leads = "; ".join(f"in {name} over {' and '.join(who)}" for name, who in over.items())
     return (
-        f"`bsvm` ranks first in {leading}, and {' and '.join(others)}. These leads of `bsvm` are "
-        f"significant (5 %, Friedman's test, then Nemenyi's): {leads}."
+        f"`bsvm` ranks first in {leading}, and {' and '.join(others)}. Significant leads "
+        f"of `bsvm` (5 %, Friedman's test, then Nemenyi's): {leads}."
     )
 
 
@@ -84,7 +84,7 @@ def sets_of_quality(rows: pd.DataFrame) -> str:
     """How many sets there are."""
     classes = peers(rows).groupby("data")["classes"].first()
     two, more = (classes == 2).sum(), (classes > 2).sum()
-    known = "every data set we had with at most 10 000 rows"
+    known = "all of our data sets with at most 10 000 rows"
     parts = f"{two} with two classes ({known}) and {more} with more"
     return f"on 10 folds of each of {two + more} data sets: {parts}"
 

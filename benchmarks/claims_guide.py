@@ -34,8 +34,8 @@ def faster_svc(rows: pd.DataFrame) -> str:
     """By how much SVC's grid is done sooner."""
     small, large = _longer_than(rows, "svc, platt")
     return (
-        "SVC is faster to fit, even with its grid search: in the median over sets by a factor of "
-        f"{small:.1f} below 1000 rows, and of {large:.1f} above 3000"
+        "SVC is faster to fit, even with its grid search: the median factor over the sets is "
+        f"{small:.1f} below 1000 rows, and {large:.1f} above 3000"
     )
 
 
@@ -182,7 +182,7 @@ def tempered() -> str:
     """Where levels get a temperature."""
     from gpflow_bsvm.model_selection.held_out import ENOUGH_ROWS
 
-    return f"several classes below {ENOUGH_ROWS} rows"
+    return f"several classes and fewer than {ENOUGH_ROWS} rows"
 
 
 @claim(GUIDE + "coming-from.md")
@@ -213,8 +213,8 @@ def further_levels() -> str:
     first, last = (round(int(ROWS_AT_LAST * np.exp(end)), -2) for end in halfway)
     t = [f"{level:.4f}".removeprefix("0") for level in levels_for(np.inf).t[[0, -1]]]
     return (
-        f"From {first} and from {last} rows on, `BSVMClassifier` asks at further thresholds, at "
-        f"most at {levels_for(np.inf).t.size} between {t[0]} and {t[1]}"
+        f"`BSVMClassifier` adds thresholds from {first} rows on, and more from {last} rows on, up "
+        f"to {levels_for(np.inf).t.size} between {t[0]} and {t[1]}"
     )
 
 

@@ -16,7 +16,7 @@ from ..notices import LEVEL, quiet
 
 PROGRAM = "gpflow-bsvm"
 #: The start of a warning's advice on Python parameters.
-_ADVICE = r"[:;] (?:unless that is meant )?(?:use|try|give|leave|scale)\b"
+_ADVICE = r"[:;] (?:use|try|give|leave|scale)\b"
 
 
 class Parser(argparse.ArgumentParser):

@@ -15,7 +15,7 @@ from .readers import Check, Reader
 from .sources import ArraySource, Source
 from .streams import Blocks, DatasetBatches, MappedArrays
 
-#: Other libraries' data: a test of X for each library, and a function that makes a `Reader`.
+#: Data of other libraries: for each library a test of X and a function that makes a `Reader`.
 #: Packages for a library, such as `cluster`, register here when imported.
 OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] = []
 
@@ -27,7 +27,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
         stay on the cluster of the current `dask.distributed.Client`, if any); a batched
         `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
         or (X, Y, sample_weight); or an opened `Source`, which is returned.
-    :param check: the model's check of rows: of arrays in memory now, of other data on reading.
+    :param check: the model's check of rows, now for arrays in memory and on reading for other data.
     :param chunk_rows: rows per chunk.
     :param sample_weight: [N], only with arrays; None: ones.
     :raise ValueError: for bad data or weights.
@@ -36,7 +36,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     rows = _source_of(data, sample_weight)
     if sample_weight is not None and not _holds_arrays(data):
         raise ValueError(
-            "a source includes its weights as third component (files: as the column weight=...)"
+            "a source includes its weights, as third component (files: in the column weight=...)"
         )
     if isinstance(rows, Reader) and not rows.chunk_rows:
         return rows.opened(check, chunk_rows)

@@ -42,7 +42,7 @@ def sum_over(
 
 def map_over(source: Source, function: Callable[..., Any], along: Any = ()) -> Any:
     """
-    As `sum_over`, for a `function` that returns rows.
+    As in `sum_over`, for a `function` that returns rows.
 
     :return: the rows of all chunks, in order.
     """

@@ -1,4 +1,4 @@
-"""Rows as read, as NumPy arrays, and their position in the source."""
+"""Rows as NumPy arrays, as they are read, and their position in the source."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Piece(NamedTuple):
     origin: Origin
 
     def check_lengths(self) -> None:
-        """:raise ValueError: for columns of different lengths, which slicing would hide."""
+        """:raise ValueError: for columns of different lengths; slicing would hide these."""
         number = np.shape(self.X)[0]
         for name, column in (("Y", self.Y), ("sample_weight", self.weight)):
             found = number if column is None else len(np.atleast_1d(column))

@@ -15,8 +15,8 @@ _END: Any = object()
 
 def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
     """
-    Yield the items, reading `ahead` items in advance in a thread: `ahead` + 1 are in memory. An
-    error of `items` is raised after the items before it. When this iterator ends, is closed, or
+    Yield the items, reading `ahead` items in advance in a thread; `ahead` + 1 items are in memory.
+    An error of `items` is raised after the items before it. When this iterator ends, is closed, or
     raises, the thread has finished its current item and ended.
 
     :param items: closed at the end.
@@ -39,7 +39,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
 @contextmanager
 def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
     """
-    Close `items` at the end: else an error's traceback would keep generator and reader alive.
+    Close `items` at the end; otherwise an error's traceback would keep generator and reader alive.
 
     :return: a context with `items`.
     """

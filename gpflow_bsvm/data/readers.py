@@ -1,8 +1,8 @@
 """
 Rows read and checked piece by piece, with a few chunks in memory at a time.
 
-To add a kind of data (another file format or library), write a `Reader` with `pieces` and all facts
-known in advance.
+To add a kind of data (another file format or library), write a `Reader` with `pieces` and every
+property that is known in advance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .pieces import Origin, Piece
 from .prefetch import closed_at_end, prefetched
 from .sources import Source
 
-#: More distinct labels are not classes, and are not checked together.
+#: With more distinct labels, labels are not classes and are not checked together.
 MOST_LABELS = 1000
 
 
@@ -37,13 +37,13 @@ class Check(Protocol):
         """:return: checked X and Y of a part of the data; of all data if `origin` is None."""
 
     def labels(self, Y: AnyNDArray) -> None:
-        """:raise ValueError: if these are not the distinct labels of all the data."""
+        """:raise ValueError: if `Y` cannot be the distinct labels of all the data."""
 
 
 class Reader(Source):
     """
-    Rows read again in each pass, and from the start if minibatches resume; a thread reads ahead.
-    All passes must have the same number of rows.
+    Rows that are read again in each pass, and from the start if minibatches resume. A thread reads
+    ahead. All passes must have the same number of rows.
 
     Numbers become GPflow's default float.
 
@@ -69,7 +69,7 @@ class Reader(Source):
         """
         :param check: check of a piece's rows.
         :param chunk_rows: rows per chunk.
-        :return: the rows, checked on reading.
+        :return: the rows, which are checked while they are read.
         """
         source = copy.copy(self)
         source._asked = check
@@ -100,7 +100,7 @@ class Reader(Source):
 
     @functools.cached_property
     def row_bytes(self) -> int:
-        """:return: bytes of a row's X, first label and weight, see `Source`."""
+        """:return: the size in bytes of a row's X, first label and weight, see `Source`."""
         with closed_at_end(self._checked()) as batches:
             num_columns = next(batches).X.shape[1]
         return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)
@@ -119,8 +119,8 @@ class Reader(Source):
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """
-        See `Source`. Minibatches of a dataset have the size of the larger of its first two batches:
-        rows of a smaller last batch would count more than others.
+        See `Source`. Minibatches of a dataset are as large as the larger of its first two batches,
+        because rows of a smaller last batch would count more than other rows.
         """
         size = min(batch_size, self.known_rows or batch_size)
         with closed_at_end(prefetched(self._without_end())) as rows:
@@ -164,7 +164,7 @@ class Reader(Source):
             self._asked.labels(labels[:, None])
 
     def _checked(self) -> Iterator[Batch]:
-        """Make one pass; check that it has as many rows as the first."""
+        """Make one pass; check that it has as many rows as the first pass."""
         row = 0
         width = None
         for piece in self.pieces(self.chunk_rows):
@@ -173,9 +173,7 @@ class Reader(Source):
             width = columns if width is None else width
             if columns != width:
                 where = piece.origin.rows(number)
-                raise ValueError(
-                    f"{where}: X has {columns} columns, and {width} in the rows before"
-                )
+                raise ValueError(f"{where}: X has {columns} columns, but earlier rows had {width}")
             row += number
             yield batch
         self._check_end(row)
@@ -190,7 +188,7 @@ class Reader(Source):
             whose = "it was said to have" if expected == self._said else "an earlier pass had"
             raise ValueError(
                 f"the data ended after {row} rows, {whose} {expected}: every pass must give all "
-                "rows again (an iterator or a generator is exhausted after the first; use an "
+                "rows again (an iterator or a generator is exhausted after the first pass; use an "
                 "object whose iter() starts anew)"
             )
 

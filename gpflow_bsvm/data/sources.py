@@ -50,7 +50,7 @@ class Source(ABC):
 
     @property
     def row_bytes(self) -> int:
-        """:return: memory for a row besides its features; 0 if rows are in memory anyway."""
+        """:return: bytes for a row besides its features; 0 if rows are in memory anyway."""
         return 0
 
     @property
@@ -95,7 +95,8 @@ class Source(ABC):
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
         :param index: row indices, of any shape.
-        :return: rows that include these, and the positions of `index` among them (same shape).
+        :return: rows that include those at `index`, and their positions in these (shape of
+            `index`).
         :raise ValueError: if rows cannot be read by index.
         """
         raise ValueError(
@@ -158,7 +159,7 @@ class ArraySource(Source):
         return ArraySource(some, Y[index], weight[index], self.chunk_rows)
 
     def take(self, index: Any) -> Batch:
-        """:return: the rows of these numbers."""
+        """:return: the rows with these numbers."""
         return Batch._make(tf.convert_to_tensor(column[index]) for column in self._columns)
 
     @functools.cached_property

@@ -26,15 +26,15 @@ class Blocks(Reader):
 
         gpflow_bsvm.fit(model, gpflow_bsvm.data.Blocks(my_generator_function, num_rows=10**8))
 
-    Blocks have any number of rows; about three blocks must fit into memory. X may be a SciPy sparse
-    matrix. For predictions X alone is enough.
+    Blocks may have any number of rows; about three must fit into memory. X may be a SciPy sparse
+    matrix. For predictions, X alone is enough.
     """
 
     def __init__(
         self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], num_rows: int | None = None
     ) -> None:
         """
-        :param num_rows: N, if known; saves counting.
+        :param num_rows: N, if known, to save counting.
         :raise TypeError: for iterators such as generators, which can be read only once.
         """
         if isinstance(blocks, Iterator):

@@ -25,7 +25,7 @@ CHUNK_ENTRIES = 2**21
 class Model(Protocol):
     """
     The interface for algorithms and predictions. Any model that is Gaussian in whitened features
-    can implement it, such as those of `gpflow_bsvm.models`.
+    can implement it, as the models of `gpflow_bsvm.models` do.
 
     :ivar likelihood: any likelihood of GPflow or this package, see `gpflow_bsvm.likelihoods.hooks`.
     :ivar num_data: total number of rows if a fit uses a sample; None: the rows of the fit.
@@ -141,9 +141,9 @@ def chunk_rows(model: Model) -> int:
 
 def check_width(model: Model, X: Any, Y: Any = None) -> None:
     """
-    :raise ValueError: if the columns of X and of the inducing points differ in number, or the
-        columns of Y and the latent functions (for likelihoods with one label per latent); if the
-        number of inducing points has changed; see `check_floats`.
+    :raise ValueError: if X and the inducing points have different numbers of columns; if Y does not
+        have one column per latent function (for likelihoods that need this); if the number of
+        inducing points has changed; see `check_floats`.
     """
     check_floats(named_parameters(model))
     variable = model.prior.inducing_variable
@@ -165,7 +165,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     if Y is not None and columns not in (None, Y.shape[-1]):
         index = " and then the number of a likelihood" * (columns > num_latents)
         raise ValueError(
-            f"Y has {Y.shape[-1]} columns and the model {num_latents} latent functions; this "
+            f"Y has {Y.shape[-1]} columns, and the model has {num_latents} latent functions; this "
             f"likelihood needs one label per latent function{index} (shape [N, {columns}])"
         )
 
@@ -189,5 +189,5 @@ def in_training(networks: Sequence[Any]) -> Iterator[None]:
 
 
 def as_variables(variables: Sequence[Any]) -> list[tf.Variable]:
-    """:return: TensorFlow variables; those of Keras 3 are wrappers."""
+    """:return: TensorFlow variables; Keras 3 wraps them."""
     return [v if isinstance(v, tf.Variable) else v.value for v in variables]

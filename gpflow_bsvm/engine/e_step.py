@@ -22,9 +22,9 @@ from .statistics import compiled_localise, compiled_sum_sites
 #: The largest number of halvings of a step.
 _MAX_HALVINGS = 20
 #: Growth factor of rho after each step, up to 1. Growth from 1/2 to 1 takes four sweeps. If full
-#: steps always overshoot (several classes), faster growth wastes every other pass.
+#: steps always overshoot (several classes), faster growth would waste every other pass.
 _GROWTH = 1.2
-#: Relative rounding error of the bound, by the precision of the products.
+#: Relative rounding error of the bound, for each precision of the products.
 _ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
 
 
@@ -52,10 +52,10 @@ class Ascent(NamedTuple):
         Move by `rho`, halved until the bound does not decrease beyond rounding.
 
         :param move: a function from a point and rho to another point.
-        :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved,
-            require the same of the next step, of half the size: a step that nearly overshoots gains
-            little anywhere.
-        :param dtype: of the products.
+        :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved, the
+            next step, half as large, must also gain this little, because a step that nearly
+            overshoots always gains little.
+        :param dtype: the type of the products.
         :return: the ascent after the step.
         """
         here = self.point
@@ -99,8 +99,7 @@ class SiteAscent:
         self, model: Model, source: Source, sites: Sites | None, dtype: tf.DType | None = None
     ) -> None:
         """
-        :param sites: initial sites; None: the sites of the model's q or no sites, whichever is
-            better.
+        :param sites: initial sites; None: the better of the sites of the model's q and no sites.
         :param dtype: precision of the large products; None: GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)

@@ -67,7 +67,7 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
     :param function: a function of modules and tensors that returns a number.
     :param by_first: also differentiate with respect to the first tensors, in any structure.
     :return: a function of the tensors, for `Hyperparameters.bind`. It returns the number and its
-        gradients: in the learned parameters and, with `by_first`, in the first tensors.
+        gradients in the learned parameters and, with `by_first`, in the first tensors.
     """
 
     @functools.wraps(function)
@@ -87,8 +87,8 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
 
 class Hyperparameters:
     """
-    A model's trainable parameters besides q, and bare variables such as those of a Keras layer in a
-    kernel.
+    A model's trainable parameters besides q, and bare variables, such as the variables of a Keras
+    layer in a kernel.
 
     :ivar named: parameters by GPflow's names, such as ".kernel.lengthscales"; the weights of
         networks are ".weights[0]" and so on.
@@ -128,7 +128,7 @@ class Hyperparameters:
     def check_start(self) -> None:
         """
         :raise ValueError: if a hyperparameter or its prior density is not finite, or if the
-            likelihood's `check_learnable` objects.
+            likelihood's `check_learnable` raises an error.
         """
         if has_hook(self.likelihood, "check_learnable"):
             self.likelihood.check_learnable()
@@ -139,12 +139,12 @@ class Hyperparameters:
             if prior is not None and not np.isfinite(self.named[name].log_prior_density()):
                 raise ValueError(
                     f"the prior of {name}, {prior.name}, excludes the value {value} at which "
-                    "learning starts: assign one that it allows"
+                    "learning starts: assign an allowed value"
                 )
 
     @check_shapes("return: []")
     def log_prior_density(self) -> tf.Tensor:
-        """:return: log prior density of the hyperparameters, as `model.log_prior_density`."""
+        """:return: log prior density of the hyperparameters, as in `model.log_prior_density`."""
         return self.log_prior.value_and_gradient(self.variables)[0]
 
     def with_prior(

@@ -31,8 +31,8 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
 def check_codes(kernel: Kernel, X: Any) -> None:
     """
     :param X: [N, D].
-    :raise ValueError: for a code that a `Coregion` in the kernel does not have. (TensorFlow fails
-        with an internal error, or on a GPU takes it for another code.)
+    :raise ValueError: for a code that a `Coregion` in the kernel does not have. (TensorFlow would
+        fail with an internal error, or on a GPU read another code.)
     """
     for part in getattr(kernel, "kernels", ()):  # `submodules` would take a millisecond
         check_codes(part, X)
@@ -108,7 +108,7 @@ def rounded(X: AnyNDArray) -> str:
     if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:
         return ""
     return (
-        f"distances are lost in rounding, since column {column} is near {far[column]:.3g} and "
+        f"distances are lost in rounding, because column {column} is near {far[column]:.3g} and "
         f"varies by {spread[column]:.3g}: subtract its mean (sklearn.preprocessing.StandardScaler)"
     )
 

@@ -1,7 +1,7 @@
 """The log prior density of the hyperparameters and its gradient, in a small graph of its own.
 
-A graph freezes a distribution's numbers. For the estimators' priors these depend on the penalty: a
-bound's graph that included priors would be traced again for every penalty.
+A graph freezes a distribution's numbers. In the estimators' priors these numbers depend on the
+penalty, so a bound's graph with priors would be traced again for every penalty.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _is_number(value: Any) -> bool:
 
 @check_shapes("return: []")
 def log_prior_density(kind: Kind, numbers: Sequence[Any], unconstrained: tf.Tensor) -> tf.Tensor:
-    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
+    """As in `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
     given = dict(zip(kind.names, numbers))
     prior = kind.make(**kind.options, **given) if given else kind.make
     if kind.transform is None:

@@ -6,7 +6,7 @@ With a fixed site (w_n, r_n) for each datum and latent function, every theta def
     F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
 
 a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). F needs no refitting: it is one smooth function, suitable for quasi-Newton methods.
+datum). F needs no refits: it is a single smooth function, suitable for quasi-Newton methods.
 Gradients are computed chunk by chunk: memory does not grow with N.
 """
 
@@ -104,7 +104,7 @@ class SiteBound:
 
     def value_and_gradient(self, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """
-        :param sites: of all rows.
+        :param sites: the sites of all rows.
         :return: F, and its gradient in each of the hyperparameters' variables.
         """
         how = Floats(jitter_of(self._model), self._one)
@@ -117,7 +117,7 @@ class SiteBound:
         return self.hyperparameters.with_prior(value, gradient)
 
     def _by_chunks(self, sites: Sites, how: Floats) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """By the chain rule through q, h and P, in three passes."""
+        """As in `value_and_gradient`, by the chain rule through q, h and P, in three passes."""
         data = self._source
         share = self._share
         expected, of_sums, of_q = self._graphs

@@ -25,7 +25,7 @@ POINT_PRECISION = 1e12
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
 def without_point(natural: Natural) -> Natural:
     """
-    :return: q; instead of a point (of `ECM`) the prior's covariance at its mean, since small steps
+    :return: q. For a point (of `ECM`), the prior's covariance around the point, because small steps
         would keep its precision for thousands of steps.
     """
     precisions = tf.linalg.diag_part(natural.P)

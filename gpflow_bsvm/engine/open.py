@@ -29,7 +29,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
 
     :param data: see `gpflow_bsvm.data.open_source`; None: the model's data.
     :param sample_weight: [N], only with arrays; None: ones.
-    :param part: whether these are only some of the rows, so that arrays may hold a single class.
+    :param part: whether `data` are only some of the rows, so that arrays may hold a single class.
     :raise ValueError: for bad data or weights.
     :raise TypeError: see `check_model` and `open_source`, or if there are no data.
     """
@@ -66,7 +66,7 @@ def warn_of_fewer_rows(model: Model, source: Source) -> None:
 
 
 def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
-    """As `open_data`, with rows `weighted`, for passes over all the data."""
+    """As in `open_data`, with rows `weighted`, for passes over all the data."""
     return weighted(model, open_data(model, data, sample_weight))
 
 
@@ -111,7 +111,7 @@ class _Labelled:
         return X, Y
 
     def _check_prior(self, X: Any) -> None:
-        """Check once per estimator's fit (some ms): its models differ only in values."""
+        """Check once in each fit of an estimator, because its models differ only in values."""
         prior = self.model.prior
         num_latents = self.model.q_shape[0]
         structure = look_into((prior.kernel, prior.mean_function)).key
@@ -120,7 +120,7 @@ class _Labelled:
             check_mean(prior.mean_function, X, num_latents)
 
     def labels(self, Y: AnyNDArray) -> None:
-        """:raise ValueError: if these cannot be the distinct labels of all the data."""
+        """:raise ValueError: if `Y` cannot be the distinct labels of all the data."""
         check_labels(self.model.likelihood, Y, minibatch=self.part)
 
 
@@ -145,6 +145,6 @@ def _check_active_dims(model: Model, num_columns: int) -> None:
         last = -1 if isinstance(dims, slice) else int(np.max(dims))
         if last >= num_columns:
             raise ValueError(
-                f"{type(part).__name__} has active_dims up to {last}, X has columns 0 to "
+                f"{type(part).__name__} has active_dims up to {last}, but X has columns 0 to "
                 f"{num_columns - 1}"
             )

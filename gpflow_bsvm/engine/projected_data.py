@@ -27,8 +27,8 @@ CACHE_BYTES = 2**28
 #: the overhead of Python negligible.
 BLOCK_BYTES = 2**24
 
-#: Products may run in single precision from a number of feature entries (N times L M) on; it
-#: resolves relative changes of the bound down to a tolerance.
+#: Products may run in single precision from this number of feature entries (N times L M) on; single
+#: precision resolves relative changes of the bound down to this tolerance.
 BIG_PASS = 2e5
 FINEST_SINGLE_TOL = 1e-6
 

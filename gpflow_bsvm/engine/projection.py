@@ -50,7 +50,7 @@ class Projected(NamedTuple):
         return self._replace(features=self.features._replace(phi=phi))
 
     def without_inputs(self) -> Projected:
-        """:return: the rows without X, which may be wide."""
+        """:return: the rows without X, because X may be wide."""
         return self._replace(batch=self.batch._replace(X=self.batch.X[:, :0]))
 
     @staticmethod

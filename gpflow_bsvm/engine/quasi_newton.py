@@ -26,17 +26,17 @@ def maximise(
     least_gain: float = -math.inf,
 ) -> AnyNDArray | None:
     """
-    Maximize a function of the variables; keep their values if none better are found.
+    Maximize a function of the variables. If no better values are found, keep the current values.
 
     A non-finite value or a matrix without a Cholesky factor counts as a large loss: it shortens the
     step without ending the fit. For a sequence of similar functions, each start uses the previous
-    curvature estimate, up to a number of variables.
+    curvature estimate, unless there are too many variables.
 
     :param value_and_gradient: a function at the variables' current values; TensorFlow's
         InvalidArgumentError signals a matrix without a Cholesky factor.
-    :param max_iter: most iterations, each with a few evaluations.
+    :param max_iter: maximum number of iterations, each with a few evaluations.
     :param inverse: inverse of an earlier Hessian estimate, or None.
-    :param least_gain: stop after an iteration that gains less.
+    :param least_gain: stop after an iteration with a smaller gain.
     :return: the current estimate of the Hessian's inverse, or None.
     """
     loss = Loss(value_and_gradient, variables, least_gain)
@@ -104,7 +104,7 @@ class Loss:
         return self.seen[-1], -slope
 
     def stop(self, intermediate_result: OptimizeResult) -> None:
-        """Called by SciPy after an iteration."""
+        """Stop after a small gain; SciPy calls this after each iteration."""
         before = min(self._latest, self.seen[0])
         self._latest = intermediate_result.fun
         if before - self._latest < self._least_gain:

@@ -28,7 +28,7 @@ def remembered(model: object, name: str, parts: tuple[Any, ...], compute: Callab
     change, without comparing numbers.
 
     :param model: the owner; the cache does not keep it alive.
-    :param name: of the result.
+    :param name: the name of the result.
     :param parts: all parameters and modules that the result depends on.
     :return: `compute()`, or its earlier result if `parts` have not changed since. Nothing is cached
         in a graph, or if `parts` contain user code.

@@ -32,12 +32,12 @@ from check_shapes.exceptions import ShapeMismatchError
 
 from .structure import Structure, look_into, open_shape
 
-#: Graphs kept per function; the least recently used one is dropped first.
+#: The number of graphs kept per function; the least recently used graph is dropped first.
 _CACHE_SIZE = 16
 #: Held during lookup and tracing of a graph: scikit-learn's users fit in threads, and tracing
 #: switches on shape checks in all of them.
 _TRACING = threading.RLock()
-#: This package's directory: if a shape that it declares is wrong, the error names a file there.
+#: This package's directory: errors about shapes declared in the package name a file there.
 _PACKAGE = str(Path(__file__).parent.parent)
 #: Graphs of the fit in progress; other fits must not use them.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
@@ -45,7 +45,7 @@ _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit",
 
 @contextlib.contextmanager
 def one_fit() -> Iterator[None]:
-    """Inside this context, user code is traced once. Nested contexts share the outermost one."""
+    """Inside this context, user code is traced once. Nested contexts share the outermost."""
     outer = _OF_THIS_FIT.get()
     before = _OF_THIS_FIT.set({} if outer is None else outer)
     try:
@@ -66,8 +66,8 @@ def first_in_fit(key: Hashable) -> bool:
 @contextlib.contextmanager
 def _checked_shapes() -> Iterator[None]:
     """
-    Check shapes in graphs too, during tracing, at no cost per step; GPflow checks them only outside
-    of graphs. No checks if the user has switched them off.
+    Check shapes in graphs too, during tracing, at no cost per step; GPflow checks only outside of
+    graphs. If the user has switched checks off, they stay off.
     """
     before = get_enable_check_shapes()
     if before is ShapeCheckingState.EAGER_MODE_ONLY:
@@ -80,8 +80,8 @@ def _checked_shapes() -> Iterator[None]:
 
 def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
     """
-    The number of rows and M may vary. Fixed: the last axis of a matrix; the first axis of arrays
-    with three or more axes, and of h and c [L, M].
+    The number of rows and M may vary. These are fixed: the last axis of a matrix; the first axis of
+    arrays with three or more axes, and of h and c [L, M].
 
     :param part: a tensor, or tensors in structures of tuples.
     :param name: name of the tensor if it is a tuple's field.
@@ -131,7 +131,7 @@ def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any
 class Compiled:
     """A function `function(*modules, *tensors)`, traced once per structure of its modules.
 
-    Use as a decorator at module level; `bind` returns the callable for some modules. A bound
+    Use this as a decorator at module level; `bind` returns the callable for some modules. A bound
     function reads the parameters at every call::
 
         project = Compiled(_project).bind(prior)
@@ -185,7 +185,7 @@ class Compiled:
             return self._graphs[key]
 
     def graph_of_this_fit(self, key: Hashable, call: _Call) -> Any:
-        """:return: as `graph_of`, but a graph of this fit alone; None outside of fits."""
+        """:return: as in `graph_of`, but for a graph of this fit alone; None outside of fits."""
         graphs = _OF_THIS_FIT.get()
         if graphs is not None and (self, key) not in graphs:
             graphs[self, key] = self._trace(call)
@@ -268,7 +268,7 @@ class Rebuild:
     def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         """
         :param values: unconstrained, in the order of `Structure.parameters`.
-        :param dtype: to cast the parameters to; None: no cast.
+        :param dtype: the type to which to cast the parameters; None: no cast.
         """
         # The memo replaces parameters by tensors, keeps distributions (TFP's
         # `TransformedDistribution` cannot be copied), and copies only the list of objects tracked

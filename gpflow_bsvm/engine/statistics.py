@@ -81,8 +81,8 @@ def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
 @check_shapes("phi: [G, N, M]", "L: [L, M, M]", "h: [L, M]", "return[all]: [N, L]")
 def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     """
-    As `marginals`, computed from precision P = L L^T and precision-mean h without inverting L:
-    cheaper for fewer rows than inducing points.
+    As in `marginals`, but computed from precision P = L L^T and precision-mean h without inverting
+    L: cheaper for fewer rows than inducing points.
     """
     shape = tf.concat([tf.shape(h)[:1], tf.shape(phi)[1:]], axis=0)
     columns = tf.linalg.matrix_transpose(tf.broadcast_to(phi, shape))
@@ -106,7 +106,7 @@ def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")
 def total(features: Features, f: Marginals) -> Marginals:
-    """:return: marginals of f(x): those of Phi s plus prior mean and residual variance."""
+    """:return: marginals of f(x): `f` (of Phi s) plus prior mean and residual variance."""
     # Rounding can make a small variance negative; at 0 the square root has no gradient.
     variance = tf.maximum(f.variance + features.residual, VARIANCE_FLOOR)
     return Marginals(f.mean + features.mean, variance)
@@ -124,7 +124,7 @@ def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """
-    As `localise`, but for gradients. With fixed sites, V = E_q log p has the derivatives of
+    As in `localise`, but for gradients. With fixed sites, V = E_q log p has the derivatives of
 
         (r - w Fmu0) Fmu - w Fvar / 2,    Fmu0 the value of Fmu,
 

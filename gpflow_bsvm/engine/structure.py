@@ -1,4 +1,4 @@
-"""The structure of GPflow modules: everything in a graph except parameter values."""
+"""The structure of GPflow modules: everything that a graph depends on, except parameter values."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ class _Walk:
 def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
     """
     :return: the shape of the unconstrained value, with None for axes that depend on the number of
-        inducing points M: the first axis of a matrix; of [L, M, M] (stored as a vector) all but the
-        first.
+        inducing points M: the first axis of a matrix, and all but the first axis of [L, M, M]
+        (stored as a vector).
     """
     shape = list(parameter.unconstrained_variable.shape)
     if len(parameter.shape) == 3:

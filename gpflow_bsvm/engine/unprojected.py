@@ -26,8 +26,8 @@ from .projection import Features, Projected, Projector, project
 from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, marginals
 
-#: Single precision suffices for features if the error of every entry at the inducing points, where
-#: distances are 0 and rounding is worst, is below this fraction of the prior's deviation.
+#: Single precision suffices for features if every entry at the inducing points, where distances are
+#: 0 and rounding is worst, has an error below this fraction of the prior's deviation.
 SINGLE_ERROR = 4e-6
 
 #: Number of parts of a chunk computed at once, to keep all cores busy. (Four whole chunks took 8 to

@@ -19,7 +19,7 @@ _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
 
 
 class Attributes:
-    """Mixed into the estimators. An attribute that the model lacks raises AttributeError."""
+    """A mixin of the estimators. An attribute that the model lacks raises AttributeError."""
 
     model_: Any
     scaler_: Any
@@ -36,9 +36,9 @@ class Attributes:
     @property
     def lengthscales_(self) -> AnyNDArray:
         """
-        :return: [D], the lengthscale of each column, in standard deviations of the column (without
-            `standardize` in its units): the shortest if several parts of the kernel use the column;
-            infinity if none does.
+        :return: [D], the lengthscale of each column, in standard deviations of the column (in its
+            own units without `standardize`). The shortest counts if several parts of the kernel use
+            the column; infinity if none does.
         """
         check_is_fitted(self)
         found = np.full(self._num_columns, np.inf)
@@ -51,7 +51,7 @@ class Attributes:
     def feature_importances_(self) -> AnyNDArray:
         """
         :return: [D], 1 / l_d / sum_d' 1 / l_d' of `lengthscales_` l: the expected slope of f along
-            a column, per standard deviation of the column; not the column's contribution to
+            a column, per standard deviation of the column. It is not the column's contribution to
             predictions. Needs a kernel with a lengthscale for each column, or with parts that use
             different columns.
         """
@@ -65,10 +65,9 @@ class Attributes:
     @property
     def coef_(self) -> AnyNDArray:
         """
-        :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (in a
-            regressor, of y) on the unscaled columns of X; for two classes positive if the column
-            favours `classes_[1]`. Needs kernel="linear", GPflow's `Linear`, or its sums with
-            `Constant`.
+        :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (of y in a
+            regressor) on the unscaled columns of X. For two classes a positive coefficient favours
+            `classes_[1]`. Needs kernel="linear", GPflow's `Linear`, or its sums with `Constant`.
         """
         return self._line[0]
 
@@ -76,7 +75,7 @@ class Attributes:
     def intercept_(self) -> AnyNDArray:
         """
         :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). With two classes and
-            a hinge, f is scaled and shifted by the calibrated link; the prediction changes at 0.
+            a hinge, the calibrated link scales and shifts f; the predicted class changes at 0.
         """
         return self._line[1]
 

@@ -78,7 +78,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: the encoding of later labels; of `rows`, not in memory, if given."""
+        """:return: the encoding of later labels, or of the labels of `rows` outside memory."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:
@@ -100,12 +100,12 @@ class BSVMEstimator(Attributes, BaseEstimator):
     ) -> E:
         """
         If a fit fails or is interrupted, the estimator keeps its previous state. For rows that are
-        not in memory, one pass draws a random sample of 20 000, used to choose all options and to
-        learn everything except q; a few more passes fit q to all rows.
+        not in memory, one pass draws a random sample of 20 000. It is used to choose all options
+        and to learn everything except q. A few more passes fit q to all rows.
 
-        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or a
-            source of rows with labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`, `Blocks`,
-            `DaskFrame`, a `tf.data.Dataset` or a Dask array.
+        :param X: [N, D] numbers, an array or a data frame, with kernel="linear" also a sparse
+            matrix; or a source of rows with labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
+            `Blocks`, `DaskFrame`, a `tf.data.Dataset` or a Dask array.
         :param y: [N] labels of at least two classes, of any type; numbers for a regressor; None if
             X includes the labels; ignored by a one-class estimator.
         :param sample_weight: [N], powers of the likelihood: weight 2 counts a row twice, weight 0
@@ -114,7 +114,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
             another process continues and ends with the same model.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, missing labels, a single class, negative
-            weights, a checkpoint of another fit, or input that scikit-learn's validation rejects.
+            weights, a checkpoint of another fit, or input rejected by scikit-learn's validation.
         """
         check_options(self)
         new = copy.copy(self)
@@ -233,11 +233,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
     def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
         """
         Convert rows to inputs of `model_`: scale X by `scaler_` and encode labels. Functions of
-        `gpflow_bsvm.prediction` do so themselves if called with the estimator.
+        `gpflow_bsvm.prediction` do this themselves if they get the estimator.
 
         :param rows: X [N, D], or (X, y) if `labelled`; or rows read piece by piece, as in `fit`.
         :return: the scaled rows, with encoded labels if `labelled`.
-        :raise ValueError: for labels not among `classes_`, or other columns than in the fit.
+        :raise ValueError: for labels not in `classes_`, or columns that differ from the fit.
         """
         check_is_fitted(self)
         if not labelled:

@@ -23,7 +23,7 @@ from .specification import LOSSES, NUM_LEVELS, Data, Specification, centres, dis
 from .stages import Stages
 from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
-#: Loss and penalty: the largest number of rows for selecting them; the fewest held-out rows.
+#: The largest number of rows for selecting loss and penalty, and the fewest held-out rows.
 CHOICE_ROWS = 2_000
 FEWEST_LEFT_OUT = 10
 #: The largest number of rows for selecting the scale: only dense rows reveal a rough function.
@@ -81,7 +81,7 @@ def first_of(among: Sequence[Candidate]) -> Candidate:
 
 
 def _short(penalty: float) -> float:
-    """:return: three digits of it."""
+    """:return: the penalty, rounded to three digits."""
     return float(f"{penalty:.3g}")
 
 
@@ -100,9 +100,10 @@ def choose(
 ) -> tuple[Specification, InitialModel]:
     """
     :return: `spec` with the loss and penalty of the largest held-out density (see
-        `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with its kernel. The kernel's
-        scale is selected last. Folds depend only on the data. The first candidate learns one kernel
-        from all rows for all candidates and folds: learning it in every fold selected no better.
+        `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with the learned kernel. The
+        kernel's scale is selected last. Folds depend only on the data. All candidates and folds
+        share one kernel, which the first candidate learns from all rows: learning it in every fold
+        was no better.
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
@@ -141,8 +142,8 @@ def choose(
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
     :param begun: a regression model.
-    :return: `begun` if its f varies; else `begun` or a model whose kernel was first learned with a
-        steep loss (which does not mistake f for noise), whichever has the larger bound.
+    :return: `begun` if its f varies. Otherwise a second model learns its kernel first with a steep
+        loss (which does not mistake f for noise), and the model of larger bound is returned.
     """
     if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun
@@ -153,7 +154,7 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
 
 
 def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:
-    """:return: True if the deviation of f is below this fraction of the noise's."""
+    """:return: True if the deviation of f is below this fraction of the noise deviation."""
     X, _, _ = at_most(CHOICE_ROWS, data, seed=0, classes=False)
     mean, _ = predict_marginals(model, X)
     return bool(np.std(mean) < part * float(model.likelihood.noise_variance) ** 0.5)
@@ -168,7 +169,7 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     Multiply all learned lengthscales by the factor that predicts held-out rows best, using more
-    inducing points (`SCALE_GROWTH`); and temper the levels of several classes.
+    inducing points (`SCALE_GROWTH`). Also temper the levels of several classes.
     """
     if not _lengthscales(model):
         return
@@ -199,9 +200,9 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
 
 def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
     """
-    :return: the geometric mean of the scales, weighted by their predictive probability of the
-        held-out rows, and so continuous in the data. The search goes from 1 in both directions
-        until weights are negligible.
+    :return: the geometric mean of the scales, weighted by the predictive probability of the
+        held-out rows; it is continuous in the data. The search goes from 1 in both directions until
+        weights are negligible.
     """
     nats: dict[float, float] = {}
     for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):

@@ -44,7 +44,7 @@ def check_format(X: Any, formats: str | bool) -> None:
 
 
 def check_dates(X: Any) -> None:
-    """:raise ValueError: for dates and times: their unit as numbers is arbitrary."""
+    """:raise ValueError: for dates and times, because their unit as numbers is arbitrary."""
     kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])
     if any(getattr(kind, "kind", "?") in "mM" for kind in kinds):
         raise ValueError(
@@ -93,7 +93,7 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
 
 def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
-    :param kernel: its columns of codes use the most frequent code.
+    :param kernel: the kernel; its columns of codes are filled by the most frequent code.
     :return: [2, D], the replacements of missing values, and 1 for columns that need an indicator
         column.
     """

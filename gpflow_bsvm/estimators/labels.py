@@ -71,7 +71,7 @@ def check_targets(y: AnyNDArray) -> None:
 
 
 def warn_of_numbers(num_classes: int, num_rows: int) -> None:
-    """Warn of so many numeric classes that they are probably regression targets."""
+    """Warn if there are so many numeric classes that they are probably regression targets."""
     if num_classes > max(MANY_CLASSES, MANY_PER_ROW * num_rows):
         warn(
             f"y holds {num_classes} different numbers in {num_rows} rows, and each becomes a "

@@ -1,4 +1,4 @@
-"""Fits to more rows than memory holds: a sample determines all but q, then all rows fit q."""
+"""Fits to rows outside memory: a sample determines everything but q; all rows determine q."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     :param estimator: a `BSVMEstimator`; it is fitted in place.
     :param rows: see `prepared.source_of`.
     :param stages: may hold results of an earlier call.
-    :raise ValueError: as `survey`, and for non-numeric rows; the message names their position.
+    :raise ValueError: as in `survey`, and for non-numeric rows; the message names their position.
     """
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
@@ -74,14 +74,14 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     :param rows: see `prepared.source_of`; classes may be absent.
     :param estimator: a fitted `BSVMEstimator`.
     :return: the rows as inputs of its model, with labels if `labelled`.
-    :raise ValueError: for other columns than in the fit, and for unknown labels.
+    :raise ValueError: for columns that differ from the fit, and for unknown labels.
     """
     names = getattr(rows, "features", None)
     expected = getattr(estimator, "feature_names_in_", None)
     if names is not None and expected is not None and list(names) != list(expected):
         raise ValueError(
-            f"the columns of X are {list(names)}, those of the training data {list(expected)}: "
-            "give the source features=[...], these names in this order"
+            f"the columns of X are {list(names)}, but training had {list(expected)}: give the "
+            "source features=[...], with the columns of training in this order"
         )
     source = open_source(rows, Rows(labelled, estimator.n_features_in_), CHUNK_ROWS)
     return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)

@@ -25,7 +25,7 @@ from .specification import DEFAULT_VARIANCE, Data, Specification, make_model, sp
 from .training import at_most
 
 #: The default lengthscale is the median distance of a row to its neighbour of this rank: nearby
-#: rows should be correlated, distant ones not.
+#: rows should be correlated, distant rows should not.
 NEIGHBOUR = 3
 #: Scores count as equal if they differ by less than this fraction of the largest.
 ROUNDING = 1e-9
@@ -34,15 +34,15 @@ ROUNDING = 1e-9
 @dataclass(eq=False, repr=False, kw_only=True)
 class OneClassBSVM(OutlierMixin, BSVMEstimator):
     r"""
-    Bayesian one-class support vector machine: scores the similarity of a row to the training rows,
-    with an uncertainty.
+    Bayesian one-class support vector machine. It scores the similarity of a row to the training
+    rows, with an uncertainty.
 
     A sparse `gpflow_bsvm.models.BSVM` on standardized features with the likelihood
     `gpflow_bsvm.likelihoods.OneClass`. Its penalty corresponds to scikit-learn's `OneClassSVM` with
-    the same kernel and `nu`. The kernel is not learned, because identical labels cannot determine
-    it.
+    the same kernel and `nu`. The kernel is not learned, because identical labels cannot determine a
+    kernel.
 
-    :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4 whose
+    :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4; its
         lengthscale is the median distance of a row to its third neighbour.
     :param nu: in (0, 1), the fraction of training rows that count as outliers.
     :param num_inducing: the largest M; all other parameters as in `gpflow_bsvm.BSVMClassifier`.
@@ -91,7 +91,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     @available_if(_is_calibrated)
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
-        Calibrated probabilities. They need an earlier call of
+        Calibrated probabilities. This needs an earlier call of
         `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)` with labels y in {-1,
         1}.
 
@@ -132,7 +132,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return ones
 
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: unchanged labels: later rows may have both labels."""
+        """:return: unchanged labels, because later rows may have both labels."""
         return standardised
 
 

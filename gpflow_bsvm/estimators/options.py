@@ -13,7 +13,7 @@ from ..inference.algorithm import Algorithm
 from .kernels import check_kernel_name
 from .specification import LOSSES, MULTI_CLASS
 
-#: Valid names or kinds of values by option, for all estimators.
+#: Valid names or kinds of values for each option of all estimators.
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "kernel": (Kernel, "linear", None),
     "loss": ("auto", *LOSSES),

@@ -24,7 +24,7 @@ CHUNK_ROWS = 2**14
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     :return: a reader of rows with their labels; None for arrays in memory.
-    :raise ValueError: if labels or weights are given beside a source that has its own.
+    :raise ValueError: if labels or weights are given besides a source with its own.
     """
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
@@ -47,7 +47,7 @@ class Prepared(Derived):
         scaler: StandardScaler | None,
         encoding: Encoding | None = None,
     ) -> None:
-        """:param encoding: of labels, see `labels`; None: labels are ignored."""
+        """:param encoding: encoding of labels, see `labels`; None: labels are ignored."""
         super().__init__(source)
         self._prepare = partial(_prepared, scaler, encoding)
         self.maker = source.maker

@@ -28,7 +28,7 @@ from .stages import NOWHERE, Stages
 from .survey import Survey
 from .training import at_most
 
-#: A few labels are outliers if the overall deviation exceeds that of the inner 90 % by this factor.
+#: Labels contain outliers if their deviation exceeds that of the inner 90 % by this factor.
 FAR_OUT = 1.7
 
 #: Predictions are constant if their spread is below this fraction of the noise's deviation.
@@ -46,20 +46,20 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     A sparse model (`gpflow_bsvm.models.BSVM`) on standardized features and labels with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. The evidence determines kernel, penalty
-    and epsilon, without cross-validation. Errors beyond epsilon cost linearly, so that even extreme
-    outliers move the fit little.
+    and epsilon, without cross-validation. The cost of errors beyond epsilon grows linearly, so that
+    even extreme outliers move the fit little.
 
-    :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
+    :param penalty: slope of the loss, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.
-    :param kernel: prior of standardized labels; all other parameters as in
-        `gpflow_bsvm.BSVMClassifier`.
+    :param kernel: kernel of the prior of f, in units of standardized labels; all other parameters
+        as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`: its methods need `as_model_sees(X)`; functions of
         `gpflow_bsvm.prediction` take the regressor and X, and return units of y.
-    :ivar penalty_: and epsilon_: as given or learned, in units of y.
-    :ivar y_center_: and y_scale_: center and scale of standardized labels: the median of y, and the
-        deviation of a Gaussian with the 5 % and 95 % quantiles of y, which outliers hardly affect.
-        If the deviation of y is much larger and predicts left-out rows better, it becomes y_scale_:
-        the extreme labels are not errors.
+    :ivar penalty_: and epsilon_: as given or learned, in units of 1 / y and y.
+    :ivar y_center_: and y_scale_: center and scale for standardizing y: the median, and the
+        deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect these. If
+        y's own deviation is much larger and, as the scale, improves predictions of left-out rows,
+        it becomes y_scale_: extreme labels are then not errors.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
@@ -83,18 +83,18 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         forget: float = 1.0,
         checkpoint: Directory | None = None,
     ) -> BSVMRegressor:
-        """Update q with more rows, as `gpflow_bsvm.BSVMClassifier.partial_fit`."""
+        """Update q with more rows, as in `gpflow_bsvm.BSVMClassifier.partial_fit`."""
         return self._partial_fit(X, y, sample_weight, forget, checkpoint)
 
     def predict(
         self, X: Any, return_std: bool = False
     ) -> AnyNDArray | tuple[AnyNDArray, AnyNDArray]:
         """
-        Predict the center of y's distribution, which is symmetric in this model: f is both mean and
-        median. If y is skewed given X, the prediction is near the median, as with scikit-learn's
-        SVR, and not near the mean: for counts that are mostly 0, it is nearly 0. If you need means,
-        transform y, or multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by a regressor of the
-        rows with y > 0.
+        Predict the center of y's distribution. It is symmetric in this model: f is both mean and
+        median. If y is skewed given X, the prediction is near the median, not the mean, as with
+        scikit-learn's SVR: for counts that are mostly 0, it is nearly 0. If you need means,
+        transform y, or multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by the prediction of a
+        regressor fitted to rows with y > 0.
 
         :param X: [N, D], or rows that are read piece by piece.
         :return: the center [N]; with `return_std` also the standard deviation of y, including
@@ -130,7 +130,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return self.model_.likelihood
 
     def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: X without columns; mean and variance of f, [N, 1] each."""
+        """:return: [N, 0], an X without columns; mean and variance of f, [N, 1] each."""
         f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
@@ -150,8 +150,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _unit(self, data: Data) -> float:
         """
-        :return: the deviation of Y [N, 1] if it is much larger (a few extreme labels) and predicts
-            left-out rows better, so that these labels are part of f, not errors; else 1.
+        :return: the deviation of Y [N, 1] if a few extreme labels make it much larger and it
+            predicts left-out rows better: these labels are then part of f, not errors; else 1.
         """
         _, Y, weight = data
         mean = np.average(Y[:, 0], weights=weight)
@@ -220,7 +220,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
     """
-    :param scale: of y.
+    :param scale: the scale of y.
     :raise ValueError: if squares of labels overflow, or 1 / y for a tiny spread.
     """
     most = np.finfo(y.dtype).max ** 0.5

@@ -35,10 +35,10 @@ from .stages import StageBar
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
 LOSSES = ("hinge", "levels")
 
-#: Initial M if M grows.
+#: The initial M if M grows.
 FIRST_INDUCING = 100
 
-#: Distance between codes, in deviations of columns: larger than any between rows.
+#: The distance between codes, in deviations of columns; larger than any distance of rows.
 CODES_APART = 1e3
 
 #: The default kernel without learning: prior variance in squared margins, and lengthscale in median
@@ -46,22 +46,22 @@ CODES_APART = 1e3
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
 
-#: Factor of the priors' deviations in regression: its normalized evidence determines the kernel
-#: better than a hinge's. Better than 1 on most of 17 sets.
+#: Factor of the priors' deviations in regression, where the normalized evidence determines the
+#: kernel better than a hinge's evidence. Better than 1 on most of 17 sets.
 PRIOR_OF_NUMBERS = 0.16
 
-#: Levels of probability are half a unit of logit t apart. At the outermost, which is between these
-#: limits and rounded so that fits share graphs, the rarer label is expected this often: rows cannot
-#: locate levels further out, and probabilities beyond the last level stay too far from 0 and 1.
+#: Levels of probability are half a unit of logit t apart. The outermost level is between these
+#: limits, and rounded so that fits share graphs. At this level the rarer label is expected this
+#: often: rows cannot locate more extreme levels. Predictions stay off 0 and 1 accordingly.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0
 LEAST_OUTERMOST = 4
 MOST_OUTERMOST = 6
-#: The number of levels to which penalties of levels belong. With more levels, penalties are larger
-#: in proportion: then each level counts as before.
+#: Penalties of levels are given for this number of levels. With more levels they grow in
+#: proportion, so that each level counts as before.
 NUM_LEVELS = 17
 
-#: Deviation of the log variance of linear weights: nearly flat, but excludes infinity.
+#: Prior deviation of the log variance of linear weights: nearly flat, but excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
 _HIDDEN = StageBar(False)
@@ -74,16 +74,16 @@ class Specification(NamedTuple):
     """
     Options of training for C classes or for numbers, named as in the estimators.
 
-    :ivar levels: of the loss "levels".
+    :ivar levels: the levels of the loss "levels".
     :ivar learned: names of the likelihood's learned parameters.
     :ivar linear: f is exactly linear; `num_inducing` is ignored.
     :ivar kernel: the kernel, copied; learning starts from it; None: a default kernel.
     :ivar Z: inducing points [M, D]; None: choose them.
-    :ivar codes: columns of codes, where inducing points only take values that occur in the rows.
+    :ivar codes: columns of codes; inducing points only take codes that occur in the rows.
     :ivar grow: whether `num_inducing` is only the initial M.
     :ivar num_rows: the total number of rows if the data are a sample.
     :ivar inference: an algorithm with `run`; None: `gpflow_bsvm.fit`.
-    :ivar seed: seed for choosing the rows that the kernel is learned from.
+    :ivar seed: seed for choosing rows to learn the kernel.
     :ivar progress: a callback for each stage.
     """
 
@@ -115,13 +115,13 @@ class Specification(NamedTuple):
 
     @property
     def prior_penalty(self) -> float:
-        """:return: the penalty that the priors assume; for levels, that of 17 levels."""
+        """:return: the penalty that the priors assume, for levels that of 17 levels."""
         part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
         return part * self.penalty
 
     @property
     def calibrates(self) -> bool:
-        """:return: True if the link is fitted to left-out rows; by default only for a hinge."""
+        """:return: True if the link is fitted to left-out rows, by default only for a hinge."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
@@ -144,7 +144,7 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
 
 
 def levels_for(num_rows: float) -> Levels:
-    """:return: levels as far out as this many rows can tell."""
+    """:return: the levels; the outermost is as far out as this many rows can locate."""
     farthest = np.log(max(num_rows, 1.0) / ROWS_AT_LAST)
     outermost = float(np.clip(np.round(farthest), LEAST_OUTERMOST, MOST_OUTERMOST))
     number = 2 * round(outermost / LEVEL_SPACING) + 1
@@ -161,7 +161,7 @@ def make_likelihood(spec: Specification) -> Likelihood:
 
 
 def _likelihood_of(spec: Specification) -> Likelihood:
-    """:return: the likelihood for numbers, for one class, for two, or for more."""
+    """:return: the likelihood for numbers, or for one, two or more classes."""
     number = spec.num_classes
     if spec.loss == "epsilon_insensitive":
         return EpsilonInsensitive(spec.penalty, spec.epsilon)
@@ -193,7 +193,7 @@ def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
 
 
 def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
-    """:return: inducing points; for a linear f the rows, or None if they outnumber the weights."""
+    """:return: inducing points; for a linear f the rows, or None if rows outnumber weights."""
     if spec.linear:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
     if spec.Z is not None:
@@ -203,7 +203,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def centres(spec: Specification, X: AnyNDArray, number: int, max_iter: int = 20) -> AnyNDArray:
-    """:return: inducing points by k-means within rows of equal codes, as far as M allows."""
+    """:return: inducing points by k-means, separately for each code as far as M allows."""
     if not spec.codes:
         return inducing_points.kmeans(X, number, max_iter=max_iter)
     codes = list(spec.codes)

@@ -21,13 +21,13 @@ _NEUTRAL = ("verbose", "chunk_rows")
 
 class StageBar(tqdm):
     """
-    A progress line: the current stage, its steps so far, and the seconds since the fit began.
+    A progress line with the current stage, its steps so far, and the seconds since the fit began.
 
-    :ivar seconds: seconds by kind of finished stage.
+    :ivar seconds: seconds for each kind of finished stage.
     """
 
     def __init__(self, show: bool) -> None:
-        """:param show: whether to show it."""
+        """:param show: whether to show the line."""
         super().__init__(disable=not show, bar_format="{desc}: step {n_fmt}, {elapsed}{postfix}")
         self.seconds: dict[str, float] = {}
         self._kind = "rows"
@@ -76,7 +76,7 @@ class Stages:
 
     def seed(self, estimator: Any, source: Source) -> int:
         """
-        Run the first stage; it binds the directory to one fit.
+        Run the first stage, which binds the directory to one fit.
 
         :param estimator: a `BSVMClassifier`.
         :param source: its rows.

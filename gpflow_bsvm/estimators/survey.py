@@ -35,7 +35,7 @@ class Rows(NamedTuple):
         where = origin or Origin()
         X = check_inputs(X, where)
         if self.num_columns not in (None, X.shape[1]):
-            raise ValueError(f"X has {X.shape[1]} columns, the training data {self.num_columns}")
+            raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
         if Y is None:
@@ -84,7 +84,7 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     Collect labels, means and deviations of columns, and random rows, including some of every class,
     in one pass. Rows of weight 0 are only counted.
 
-    :param classes: whether labels are classes; else all rows belong to one class.
+    :param classes: whether labels are classes; if not, all rows belong to one class.
     :raise ValueError: for labels that are not classes.
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
@@ -134,8 +134,8 @@ def _seen(
     rows: AnyNDArray,
 ) -> _Seen:
     """
-    :param moments: of parts of the rows: weights [K], means [K, D] and variances [K, D].
-    :param rows: the rows with the smallest keys are kept, including some of every label.
+    :param moments: weights [K], means [K, D] and variances [K, D] of parts of the rows.
+    :param rows: rows; the rows with the smallest keys are kept, with some of every label.
     """
     if len(counts) > MOST_CLASSES:
         raise ValueError(

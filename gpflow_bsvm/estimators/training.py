@@ -27,9 +27,9 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 from .stages import NOWHERE, Stages
 
-#: Rows for learning the kernel: the larger of a number and a fraction of all, up to a maximum. Many
-#: classes or inducing points reduce it, down to a minimum, so that rows * L M^2 stays below
-#: LEARN_WORK. More rows give more precise probabilities.
+#: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
+#: inducing points reduce it, down to a minimum, so that rows * L M^2 stays below LEARN_WORK. More
+#: rows give more precise probabilities.
 LEARN_ROWS = 2_000
 LEARN_PART = 0.25
 MOST_LEARN_ROWS = 5_000
@@ -38,11 +38,11 @@ LEARN_WORK = 5e8
 #: The assumed share of an ordered class without rows, for the initial thresholds.
 NO_ROWS = 1e-3
 #: While penalty, epsilon and kernel are learned, labels are clipped at this distance from their
-#: center. This hardly changes f, as the slope of the loss is the same there. Otherwise a few errors
-#: of a thousand deviations would raise the noise of all rows.
+#: center. This hardly changes f, because the slope of the loss is the same there. Without it, a few
+#: errors of a thousand deviations would raise the noise of all rows.
 REACH = 10.0
-#: A kernel is learned with fewer inducing points if this part of them suffices; and again if the
-#: learned kernel tells apart this many times as many.
+#: A kernel is learned with fewer inducing points if this fraction suffices, and learned again if
+#: the new kernel distinguishes this many times as many.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
 #: Farther from 0 than this (columns are scaled by default), rounding spoils covariances of q(u).
@@ -50,8 +50,8 @@ FAR = 1e3
 #: The number of rows of each rare class in every sample.
 RARE_ROWS = 20
 
-#: M grows by a factor while the leave-one-out density improves by a fraction, up to a number of
-#: points and the work of a sweep (N L M^2).
+#: M grows by a factor while the leave-one-out density improves by a fraction, up to a limit of
+#: points and of the work of a sweep (N L M^2).
 GROWTH = 3
 LEAST_GAIN = 0.01
 MOST_INDUCING = 1000
@@ -69,7 +69,7 @@ class InitialModel(NamedTuple):
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: start from this model, which has the same kernel; None: start from the prior.
+    :param like: start from this model with the same kernel; None: start from the prior.
     :return: a model with its final kernel.
     """
     model = make_model(spec, data[0])
@@ -101,8 +101,7 @@ def train(
     """
     :param start: the `initial_model` of `spec`, if known.
     :param stages: holds the checkpoints of fits of q.
-    :return: the model, and the history of learning the kernel, or of fitting q if the kernel is not
-        learned.
+    :return: the model, and the history of learning the kernel, else of fitting q.
     """
     model, learned = start or initial_model(spec, data)
     model.num_data = None  # may differ from earlier fits
@@ -114,7 +113,7 @@ def train(
 
 
 def freeze(spec: Specification, model: BSVM) -> None:
-    """Make all parameters untrainable except those to be learned."""
+    """Make all parameters untrainable that are not to be learned."""
     gpflow.set_trainable(model.inducing_variable, False)
     if not spec.learn_kernel:
         gpflow.set_trainable(model.kernel, False)
@@ -141,9 +140,9 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
 
 def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
     """
-    Learn the default kernel with those inducing points that it tells apart: the bound is nearly the
-    same, and costs their number squared. If the learned kernel tells many more apart, continue with
-    them.
+    Learn the default kernel with only the inducing points that it distinguishes: the bound is
+    nearly the same, and its cost grows with their number squared. If the learned kernel
+    distinguishes many more points, continue with these.
     """
     Z = model.inducing_variable.Z.numpy()
     few = told_apart(model.kernel, Z)
@@ -161,8 +160,8 @@ def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
 
 def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
     """
-    :param tol: the fraction of the prior variances at Z that others may leave unexplained, with
-        half the lengthscales (at twice Z), since learning may halve them.
+    :param tol: the fraction of the prior variances at Z that the result may leave unexplained, with
+        half the lengthscales (at twice Z), because learning may halve them.
     :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
     """
     if np.abs(Z).max() > FAR:
@@ -175,7 +174,7 @@ def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
 
 
 def opened(model: BSVM, data: Data) -> ArraySource:
-    """:return: the checked rows, which may lack a class."""
+    """:return: the checked rows; a class may be absent."""
     X, Y, weight = data
     return ArraySource(X, Y, weight[:, None], chunk_rows(model))
 
@@ -208,7 +207,7 @@ def fit_q(
 def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE) -> BSVM:
     """
     :return: a model with the same kernel and a larger M, grown while the gain was worth the cost.
-        Each growth projects q on the new inducing points and fits it from there.
+        Each growth projects q onto the new inducing points and fits it from there.
     """
     density = leave_one_out_density(model, opened(model, data))
     places = distinct(data[0])
@@ -244,7 +243,7 @@ def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
     :param classes: whether labels are classes.
-    :return: at most this many rows, random except for those of rare classes.
+    :return: at most this many random rows, but always including rows of rare classes.
     """
     X, Y, weight = data
     if len(Y) <= number:
@@ -256,7 +255,7 @@ def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
 
 
 def few_of_each_first(labels: AnyNDArray) -> AnyNDArray:
-    """:return: row indices [N], beginning with some rows of each label."""
+    """:return: row indices [N], starting with some rows of each label."""
     place: AnyNDArray = np.empty(len(labels), dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)

@@ -18,11 +18,11 @@ SAID = {
         "between them: use standardize=True, or a kernel=... of larger lengthscales"
     ),
     "all inducing points are perfectly correlated": (
-        "the kernel hardly distinguishes rows, so that predictions are the same for all: unless "
-        "that is intended use standardize=True, or a kernel=... of smaller lengthscales"
+        "the kernel hardly distinguishes rows, so that predictions are the same for all: use "
+        "standardize=True, or a kernel=... of smaller lengthscales, unless this is intended"
     ),
     "the fit has not converged": (
-        "the fit has not converged: give inference= more max_steps, or a larger tol"
+        "the fit has not converged: give more max_steps, or a larger tol, by inference="
     ),
     "y has almost no noise": (
         "y has almost no noise, so that error bars are rounded: predictions are not affected"

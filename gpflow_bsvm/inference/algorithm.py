@@ -26,7 +26,7 @@ from .run import Record, Run
 
 class Algorithm(ABC):
     """
-    A way to fit a model. A subclass holds options, lists the required hooks of
+    A way to fit a model. A subclass has options, lists the required hooks of
     `gpflow_bsvm.likelihoods` in `needs`, and defines a `Run`.
     """
 
@@ -44,7 +44,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
-        """:return: a run before its first step; raises for bad input."""
+        """:return: a run before its first step; bad input raises an error."""
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight)
@@ -67,10 +67,10 @@ class Algorithm(ABC):
         every: int = 1,
     ) -> History:
         """
-        Fit the model. At the end, even after an interrupt or an error (both are raised again), the
-        model is at the latest accepted step. q changes even if `q_mu` and `q_sqrt` are not
-        trainable: as with GPflow's `NaturalGradient`, the flag concerns other optimisers. Issues
-        scikit-learn's `ConvergenceWarning` if the stopping rule was not met.
+        Fit the model. At the end, the model is at the latest accepted step, even after an interrupt
+        or an error (which is raised again). q changes even if `q_mu` and `q_sqrt` are not
+        trainable: as with GPflow's `NaturalGradient`, the flag only affects other optimisers.
+        Issues scikit-learn's `ConvergenceWarning` if the stopping rule was not met.
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
             `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read again in each pass,
@@ -78,13 +78,13 @@ class Algorithm(ABC):
             `num_data` differs from N, the data count as a sample of `num_data` rows, as in
             `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, only with arrays; None: ones.
-        :param callback: called at every record with the step and the history; ends the fit by
-            returning True, see `gpflow_bsvm.deep.KeepBest`.
+        :param callback: a function of step and history, called at every record; if it returns True,
+            the fit ends, see `gpflow_bsvm.deep.KeepBest`.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
         :param progress: show a progress bar; None: on a terminal only.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
-            another process continues and ends with the same result; a larger `max_steps` continues
-            for longer. None: nothing is stored.
+            another process continues and ends with the same result; with a larger `max_steps`, the
+            fit runs longer. None: nothing is stored.
         :param every: number of records between checkpoints. The last checkpoint is written at the
             end, even after an interrupt or an error.
         :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks a
@@ -119,7 +119,7 @@ class Algorithm(ABC):
         every: int = 1,
     ) -> None:
         """
-        As `run`, for data opened by `open_data` for this model.
+        As in `run`, for data opened by `open_data` for this model.
 
         :param record: the record to fill: an empty `History`, or `Draws`.
         """

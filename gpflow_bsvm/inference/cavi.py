@@ -52,18 +52,18 @@ class CAVI(Algorithm):
     hyperparameters. One sweep is a natural-gradient step of size rho on all the data, with rho = 1,
     halved until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory
     does not grow with N, beyond a fixed cache. If the likelihood depends only on differences
-    between latent functions (`shift_invariant`), each sweep ends by centring their means;
-    natural-gradient steps alone would need many sweeps for it.
+    between latent functions (`shift_invariant`), each sweep ends by centring their means, because
+    natural-gradient steps alone would need many sweeps to do so.
 
     From 2e5 feature entries (N times L M) on, large products are in single precision, unless this
     overflows or `tol` is below 1e-6. Sums over chunks, sites and factorisations are always in
-    double precision. The error is a hundredth of the default `tol`'s: less than 1e-3 standard
-    deviations in the means, and 1e-8 of the ELBO.
+    double precision. The error is a hundredth of the error from the default `tol`: less than 1e-3
+    standard deviations in the means, and 1e-8 of the ELBO.
 
-    :ivar max_steps: most sweeps.
+    :ivar max_steps: maximum number of sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. If steps have been
-        halved, the next step, of half the size, must do so too. Augmented bounds take many small
-        steps: at the default, moments of f may be off by half a percent; 1e-9 gives four digits.
+        halved, the next step, half as large, must also gain this little. Augmented bounds take many
+        small steps: by default, moments of f may be off by .5 %; 1e-9 gives four digits.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 
@@ -141,7 +141,7 @@ def _move(
     start: Point,
     rho: tf.Tensor,
 ) -> Point:
-    """:return: the point after a step rho from `start`; `look` makes a pass over the data."""
+    """:return: the point after a step rho from `start`; `look` is a pass over the data."""
     natural, q = step(start.natural, start.sums, rho, share)
     sums, expectation = look(q)
     for factor in known:
@@ -176,7 +176,7 @@ class Sweeps(Run[SweepState, Step]):
         self.state = SweepState(known=known)
 
     def steps(self) -> Iterator[Step]:
-        """:return: the sweeps from `state` on; in double precision if single overflows."""
+        """:return: the sweeps from `state` on, in double precision if `float32` overflows."""
         for number in range(self.state.overflows, len(self._dtypes)):
             self._data.dtype = self._dtypes[number]
             if self.state.ascent is None or number > self.state.overflows:
@@ -200,7 +200,7 @@ class Sweeps(Run[SweepState, Step]):
         return Ascent.start(point, self._options.learning_rate)
 
     def _sweeps(self) -> Iterator[Step]:
-        """:return: sweeps until one gains little."""
+        """:return: sweeps until a sweep gains little."""
         ascent = cast(Ascent, self.state.ascent)
         steps = self.state.steps
         while math.isfinite(ascent.point.value) and not ascent.ended:

@@ -34,17 +34,17 @@ class ECM(Algorithm):
         w_n, r_n at f_n = Phi_n s + m(x_n),    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T (r - w m).
 
     The sites are the likelihood's `point_sites`, for any bound. Each step raises the log posterior
-    log p(s) + sum_n log L(y_n | f_n). Its maximum is the support vector machine: scikit-learn's
-    with C = penalty, for the kernel of the model and no bias. For a free bias, add a `Constant`
-    kernel of large variance, or give the bias of `LinearBSVM` a large prior variance.
+    log p(s) + sum_n log L(y_n | f_n). Its maximum is scikit-learn's support vector machine with C =
+    penalty and the model's kernel, but without a bias. For a free bias, add a `Constant` kernel of
+    large variance, or give the bias of `LinearBSVM` a large prior variance.
 
     The residual variance of a sparse model is ignored. At the end q is a point (standard deviation
     1e-6): predictions ignore the uncertainty of s. The history's `elbo` is the log posterior,
     without its constant.
 
-    :ivar max_steps: most steps.
+    :ivar max_steps: maximum number of steps.
     :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute
-        value; after halving as in `CAVI`.
+        value; after halved steps, as in `CAVI`.
     """
 
     needs = ("point_sites",)

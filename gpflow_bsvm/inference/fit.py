@@ -48,12 +48,12 @@ def fit(
     The same holds for finite data that are read piece by piece: arrays on disk and Parquet files
     store their number of rows, a pass counts the rows of CSV files, and each sweep reads all rows.
     Data that may be endless (a `tf.data.Dataset`, or blocks without `num_rows`) need the model's
-    `num_data`; `SVI` fits them for one epoch in batches of 100, with 1000 to 5000 steps. The kernel
-    does not change, even if trainable; `VEM` learns it. q always moves, even if `q_mu` and `q_sqrt`
-    are not trainable, as with GPflow's `NaturalGradient`.
+    `num_data`. `SVI` fits these for one epoch in batches of 100, with 1000 to 5000 steps. The
+    kernel does not change, even if trainable; `VEM` learns it. q always moves, even if `q_mu` and
+    `q_sqrt` are not trainable, as with GPflow's `NaturalGradient`.
 
-    From 200 000 rows on, if q is the prior, `CAVI` starts from a fit to 20 000 random rows, scaled
-    to all rows: this halves the number of sweeps.
+    From 200 000 rows on, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
+    weighted to stand for all rows: this halves the number of sweeps.
 
     Arguments and errors as in `gpflow_bsvm.inference.CAVI.run`.
     """

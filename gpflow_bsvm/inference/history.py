@@ -16,15 +16,15 @@ from ..checkpoints.directory import Checkpoints, OtherFit
 from ..checks import check_elbo
 from .run import Record, Run, Step
 
-#: Called with the step and the history, when the model is in the state of that step. Returning True
-#: ends the fit.
+#: A function of step and history, called when the model is in the state of that step. If it returns
+#: True, the fit ends.
 Callback = Callable[[int, "History"], Any]
 
 
 @dataclass
 class History:
     """
-    A fit, one entry per record (CAVI: each sweep; SVI: every `record_every` steps).
+    The record of a fit, one entry per sweep (SVI and ML2: per `record_every` steps).
 
     :ivar step: step number, from 1.
     :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
@@ -50,7 +50,7 @@ class History:
     kernel_as_given: bool = False
 
     def columns(self, number: int) -> dict[str, Any]:
-        """:return: the first `number` records as arrays by name."""
+        """:return: the first `number` records, as a dict of arrays."""
         lists = {name: getattr(self, name)[:number] for name in _COLUMNS}
         learned = {name: np.stack(list_[:number]) for name, list_ in self.hyperparameters.items()}
         arrays = {name: np.array(lists[name], dtype) for name, dtype in _COLUMNS.items()}
@@ -63,19 +63,19 @@ class History:
         :raise ValueError: for columns of different length.
         """
         if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
-            raise ValueError("the columns of a history have the same length, above 0")
+            raise ValueError("the columns of a history must have the same length, above 0")
         learned = {name: list(values) for name, values in columns["learned"].items()}
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)
 
     @property
     def latest(self) -> int:
-        """:return: number of the latest step, 0 before the first."""
+        """:return: the number of the latest step, 0 before the first step."""
         return self.step[-1] if self.step else 0
 
     @property
     def elapsed(self) -> float:
-        """:return: seconds until the latest step."""
+        """:return: seconds from the start to the latest step."""
         return self.seconds[-1] if self.seconds else 0.0
 
     def add(self, step: Step, seconds: float) -> str:
@@ -125,7 +125,7 @@ class Recorder:
         monitor: Callable[[int], Any] | None = None,
         progress: bool | None = None,
     ) -> None:
-        """:param record: an empty `History` or `Draws`; all else as in `Algorithm.run`."""
+        """:param record: an empty `History` or `Draws`; for the rest see `Algorithm.run`."""
         self._run = run
         self._record = record
         self._checkpoints = checkpoints
@@ -177,7 +177,7 @@ class Recorder:
         most = self._run.max_steps
         if done > most:
             raise OtherFit(
-                f"the checkpoint is of step or draw {done}, but the limit is {most}: raise it to "
+                f"the checkpoint is at step or draw {done}, but the limit is {most}: raise it to "
                 f"{done}, or give another directory"
             )
         try:
@@ -221,8 +221,8 @@ class Recorder:
 
 def progress_bar(total: int | None, what: str, progress: Any, unit: str = "step") -> Any:
     """
-    :return: a tqdm bar. If `progress` is None, the bar shows on a terminal, unless the work is
-        quick. A caller's bar is returned unchanged.
+    :return: a tqdm bar. If `progress` is None, the bar is shown on a terminal, unless the work is
+        quick. A caller's own bar is returned unchanged.
     """
     if isinstance(progress, tqdm):
         return progress

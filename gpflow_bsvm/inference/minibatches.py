@@ -57,7 +57,7 @@ class MinibatchAlgorithm(Algorithm):
 
 
 class MinibatchRun(Run[MinibatchState, Step]):
-    """Groups of steps. A group without a finite ELBO is undone, and the rate is halved."""
+    """A run in groups of steps. A group without a finite ELBO is undone, and the rate is halved."""
 
     settles = False
     by_sites = True

@@ -42,22 +42,22 @@ class ML2(MinibatchAlgorithm):
     needs no rates.
 
     An optimiser step fixes the whitened q(s), u = Lz s, while the paper's gradient (A.3) fixes
-    q(u). The paper takes 10 steps on q per step on the kernel; taking 2 reached a given bound in a
-    quarter of the steps on waveform, banana and splice.
+    q(u). The paper takes 10 steps on q per step on the kernel; with 2, a given bound took a quarter
+    of the steps on waveform, banana and splice.
 
-    Records hold the hyperparameters except network weights; their `elbo` is an estimate that
-    includes the log prior density. If only q is trainable, this is `SVI`, as `VEM` is then `CAVI`.
-    Besides the errors of `run`: ValueError if an initial value or its prior density is not finite;
-    FloatingPointError if even the smallest steps give no finite q.
+    Records contain the hyperparameters except network weights; their `elbo` is an estimate,
+    including the log prior density. If only q is trainable, this is `SVI`, just as `VEM` is then
+    `CAVI`. In addition to the errors of `run`, raises ValueError if an initial value or its prior
+    density is not finite, and FloatingPointError if even the smallest steps give no finite q.
 
     :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
     :ivar max_steps: number of natural-gradient steps.
     :ivar learning_rate: rate of these steps: a function of the step number from 0, or a number in
-        (0, 1]. It need not go to 0, because the hyperparameters keep changing.
+        (0, 1]. The rate need not go to 0, because the hyperparameters keep changing.
     :ivar every: number of natural-gradient steps per optimiser step.
     :ivar optimizer: optimiser of all hyperparameters except network weights, in GPflow's
-        unconstrained parameters: the rate of Adam (Kingma & Ba 2015), or a Keras optimiser, which
-        is copied. A group of steps without a finite bound is undone, and later steps are halved.
+        unconstrained parameters: a Keras optimiser, which is copied, or the rate of Adam (Kingma &
+        Ba 2015). A group of steps without a finite bound is undone, and later steps are halved.
     :ivar network_optimizer: the same for network weights.
     :ivar warm_up: number of initial steps on q alone, to protect a trained network from gradients
         of an unfitted q.
@@ -236,7 +236,7 @@ class Learner:
     def _learn(
         self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
     ) -> Natural:
-        """As `_step`, plus an optimiser step; project rows once."""
+        """As in `_step`, plus an optimiser step; rows are projected once."""
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)

@@ -37,9 +37,9 @@ LEAST_DEVIATIONS = 1e-3
 LEAST_PART = 0.5
 #: Above this variance of f, in squared margins, float64 does not resolve a margin.
 MOST_VARIANCE = 1e24
-#: Number of rows to check, from the first chunk.
+#: The number of rows to check, from the first chunk.
 ROWS = 100
-#: Relative error of q's variance by rounding and jitters, as it is a difference.
+#: Relative error of q's variance, a difference, due to rounding and jitters.
 LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
 FEWEST_POINTS = 10
@@ -47,7 +47,7 @@ LEAST_CORRELATION = 1e-3
 
 
 def count_clipped(model: Model, source: Source, history: History) -> None:
-    """Count clipped sites; with any, q is not stationary for the bound and has not converged."""
+    """Count clipped sites. If there are any, q is not stationary and has not converged."""
     if has_hook(model.likelihood, "sites"):
         return
     look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
@@ -73,10 +73,10 @@ def judge(
     spent: str,
 ) -> None:
     """
-    Warn if q equals its prior and reset `converged`: with few labels, a hinge's evidence, which is
-    not normalised, can be maximal at a collapsed kernel. Otherwise issue scikit-learn's
-    `ConvergenceWarning` for clipped sites or too few steps. Also warn if float64 cannot represent
-    the result.
+    Warn if q equals its prior, and reset `converged`. (With few labels, the evidence of a hinge can
+    be maximal at a collapsed kernel, because a hinge is not normalised.) Otherwise issue
+    scikit-learn's `ConvergenceWarning` for clipped sites or too few steps. Also warn if float64
+    cannot represent the result.
 
     :param learns: whether the fit changes the kernel.
     :param by_sites: and point: see `Run`.
@@ -125,7 +125,7 @@ def _warn_of_end(model: Model, history: History, spent: str) -> None:
 
 
 _MOVED = (
-    "the kernel has collapsed, which the evidence of few labels may prefer: start again with its "
+    "the kernel has collapsed, as can happen with few labels: start again with its "
     "variance fixed near 4 (gpflow.set_trainable(kernel.variance, False)), with more labels, or "
     "compare kernels by gpflow_bsvm.prediction.leave_one_out_density"
 )
@@ -148,8 +148,8 @@ def check_margins(likelihood: Likelihood, features: Features) -> None:
     most = float(tf.reduce_max(prior_variance(features)))
     if isinstance(likelihood, Classification) and not most < MOST_VARIANCE:
         raise FloatingPointError(
-            f"the kernel's variance of f is {most:.1g} at a row: float64 cannot resolve a margin "
-            f"of 1; {SMALLER}"
+            f"the prior variance of f is {most:.1g} at a row: float64 cannot resolve a margin of "
+            f"1; {SMALLER}"
         )
 
 
@@ -177,7 +177,7 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
 
 
 def _has_moved(model: Model, source: Source, q: Gaussian, text: str) -> bool:
-    """Warn with `text`, unless empty, if float64 cannot represent the result."""
+    """Warn with a nonempty `text` if float64 cannot represent the result."""
     f, before = at_rows(model, source, q)
     if text:
         warn_of_digits(f, before, text)
@@ -192,7 +192,7 @@ def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None
 
 
 def _warn_of_distance(model: Model) -> None:
-    """Warn if f equals its prior except near inducing points, or is the same at all of them."""
+    """Warn if f equals its prior away from inducing points, or is equal at all of them."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.q_shape[1] < FEWEST_POINTS:
         return
@@ -217,8 +217,8 @@ _APART = (
     "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
 )
 _AS_ONE = (
-    "all inducing points are perfectly correlated, so that f is the same at all of them: unless "
-    "that is meant, scale X (sklearn.preprocessing.StandardScaler), or use smaller lengthscales"
+    "all inducing points are perfectly correlated, so that f is the same at all: scale X "
+    "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless this is intended"
 )
 
 

@@ -25,7 +25,7 @@ from ..engine.statistics import Marginals, compiled_cavities, compiled_sum_sites
 from ..likelihoods.hooks import Sites
 from .cavi import CAVI, Point, compiled_sweeps
 
-#: Directions to which rows add less precision than this times `tol` are dropped (the prior has 1).
+#: Directions are dropped if rows add less precision than this times `tol` (the prior adds 1).
 NEGLIGIBLE = 300.0
 
 
@@ -42,8 +42,8 @@ class Refit:
     ) -> None:
         """
         :param source: rows that fit into memory.
-        :param sites: initial sites of all rows; if None or of another length, those of the model's
-            q.
+        :param sites: initial sites of all rows; if None or of another length, the sites of the
+            model's q.
         :param tol: as in `CAVI`.
         """
         self._climb = compiled_sweeps.bind(model.likelihood)
@@ -66,7 +66,7 @@ class Refit:
     def __call__(self, part: AnyNDArray) -> Marginals:
         """
         :param part: indices of the rows to fit q to.
-        :return: marginals of f at all rows, each without its own label.
+        :return: marginals of f at all rows; each marginal ignores the row's own label.
         :raise ValueError: if no finite marginals are found.
         """
         kept: AnyNDArray = np.zeros(self._rows.batch.weight.shape, default_float())
@@ -102,7 +102,7 @@ class Refit:
 def _in_few(rows: Projected, w: tf.Tensor, least: tf.Tensor) -> Features:
     """
     Features on the eigenvectors of Phi^T diag(w) Phi with eigenvalues above `least`. In all other
-    directions q is the prior, as the rows hardly change it: they only add residual variance.
+    directions q is the prior, because the rows hardly change it: they only add residual variance.
     """
     phi, residual, mean = rows.features
     precision = tf.reduce_max(tf.abs(w), axis=-1) * rows.batch.weight[:, 0]

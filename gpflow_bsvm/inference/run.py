@@ -28,31 +28,31 @@ class Record(Protocol):
 
     @property
     def latest(self) -> int:
-        """:return: number of the latest step, 0 before the first."""
+        """:return: the number of the latest step, 0 before the first step."""
 
     @property
     def elapsed(self) -> float:
-        """:return: seconds until the latest step."""
+        """:return: seconds from the start to the latest step."""
 
     def add(self, step: Any, seconds: float) -> str:
         """Record a step of the run; return a text for the progress bar."""
 
     def columns(self, number: int) -> dict[str, Any]:
-        """:return: the first `number` entries, as arrays by name."""
+        """:return: the first `number` records, as a dict of arrays."""
 
     @staticmethod
     def from_columns(columns: dict[str, Any]) -> Record:
-        """:return: a record of these entries."""
+        """:return: a record with these columns."""
 
     def __len__(self) -> int: ...
 
 
 class Run(ABC, Generic[State, Taken]):
     """
-    A fit in progress. `state`, tuples of numbers and tensors, determines all further steps, so that
-    a fit can be stored and continued elsewhere.
+    A fit in progress. Its `state`, tuples of numbers and tensors, determines all further steps, so
+    that it can be stored and continued elsewhere.
 
-    :ivar max_steps: most steps.
+    :ivar max_steps: maximum number of steps.
     :ivar converged: whether the stopping rule was met.
     :ivar unseen: no callback reads the model, so that several steps may run in one graph call.
     :ivar settles: whether the run has a stopping rule.
@@ -89,7 +89,7 @@ class Run(ABC, Generic[State, Taken]):
         self.restore()
 
     def look_again(self) -> None:
-        """After resuming, re-read the data in case rows were added."""
+        """Re-read the data after resuming, in case rows were added."""
         return
 
     def close(self) -> None:

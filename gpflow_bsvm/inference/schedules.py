@@ -23,11 +23,11 @@ LearningRate = Schedule | float | Literal["adaptive"]
 @dataclass(frozen=True)
 class RobbinsMonro:
     """
-    rho_t = (t + delay)^(-forgetting). Its sum diverges and the sum of its squares converges, as
-    convergence requires (Hoffman et al. 2013, eq. 26).
+    rho_t = (t + delay)^(-forgetting). The sum of rates diverges and the sum of their squares
+    converges, as required for convergence (Hoffman et al. 2013, eq. 26).
 
     :ivar delay: at least 1; a larger value makes the first steps smaller. (Each minibatch is scaled
-        to all the data, so that steps near 1 replace earlier information by noise.)
+        to all the data, so that steps near 1 would replace earlier information by noise.)
     :ivar forgetting: in (0.5, 1]; the rate of forgetting old information.
     """
 
@@ -54,9 +54,9 @@ class Adaptive:
         gbar <- (1 - 1/tau) gbar + g / tau,       sbar <- (1 - 1/tau) sbar + |g|^2 / tau,
         rho = |gbar|^2 / sbar,                    tau <- tau (1 - rho) + 1.
 
-    It lies in (0, 1]: near 1 while all minibatches agree on a direction, small when only noise is
-    left. Only for `SVI`, which evaluates it in its compiled loop; learning_rate="adaptive" is short
-    for it. Unlike for `RobbinsMonro`, the sum may converge.
+    The rate lies in (0, 1]: near 1 while all minibatches agree on a direction, small when only
+    noise is left. It only works in `SVI`, which evaluates it in its compiled loop; its short form
+    is learning_rate="adaptive". Unlike with `RobbinsMonro`, the sum of rates may converge.
 
     :ivar warm_up: number of initial steps where gbar and sbar are plain means.
     :ivar first: rate of these initial steps, in (0, 1].
@@ -123,7 +123,7 @@ def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
 
 
 def check_optimizer(**options: Any) -> None:
-    """:raise ValueError: unless each is a positive number or a Keras optimiser."""
+    """:raise ValueError: unless each option is a positive number or a Keras optimiser."""
     for name, value in options.items():
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         optimizer = hasattr(value, "apply_gradients") and hasattr(value, "get_config")
@@ -136,7 +136,7 @@ def check_optimizer(**options: Any) -> None:
 
 def rates(schedule: LearningRate, step: int, number: int) -> list[float]:
     """
-    :return: the rates of the next `number` steps from `step` on.
+    :return: the rates of `number` steps, from `step` on.
     :raise ValueError: for a rate outside (0, 1].
     """
     if not callable(schedule):

@@ -1,4 +1,4 @@
-"""Fits to new rows only; a Gaussian keeps the information of earlier rows."""
+"""Fits to new rows only; a Gaussian summarizes earlier rows."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .run import Run
 class Streaming(CAVI):
     r"""
     Streaming variational Bayes (Broderick et al. 2013) for q, at fixed hyperparameters. The model's
-    q represents the earlier rows; they are not read again,
+    q represents the earlier rows, which are not read again:
 
         q_new(u) ~ p(u) (q_old(u) / p(u))^forget  prod_n p(y_n | f_n),
 
     with n over the new rows, by the sweeps of `CAVI`. In natural parameters the earlier rows are a
     sum of frozen sites. The result equals the batch fit if sites do not depend on q; otherwise it
-    is as close as frozen sites are to current sites. Every new row counts once, for any `num_data`
-    of the model.
+    differs as much as frozen sites differ from current sites. Every new row counts once, for any
+    `num_data` of the model.
 
     To place inducing points among the new rows, call `gpflow_bsvm.inducing_points.exchange` first.
 
-    :ivar forget: in [0, 1], the weight of earlier rows. 1: as new rows; 0.9, for data that drift:
-        rows of k calls ago have weight .9^k.
+    :ivar forget: in [0, 1], the weight of earlier rows. With 1 they count like new rows. With 0.9,
+        for data that drift, rows from k calls ago have weight .9^k.
 
-    Options and errors as in `CAVI`, which is the case `forget` = 0.
+    Options and errors as in `CAVI`, to which `forget` = 0 reduces.
     """
 
     takes_q = True

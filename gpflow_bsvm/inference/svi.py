@@ -22,7 +22,7 @@ from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState
 from .run import Run
 from .schedules import Adaptive, rates
 
-#: Products run in single precision from this many entries (B times L M) on, ...
+#: Products run in single precision from this many entries (B times L M) on, and ...
 _BIG_BATCH = 1e5
 #: ... up to this many data: N times the rounding must stay small beside the prior's precision.
 _SINGLE_ROWS = 1e6
@@ -33,13 +33,13 @@ class SVI(MinibatchAlgorithm):
     """
     Stochastic variational inference (Wenzel et al. 2017, Algorithm 1) for q, at fixed
     hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
-    (0, 1] keeps the posterior positive definite. With Newton-like sites, such as those of
-    `Hinge(bound="exact")`, large constant rates (above some 0.3) can oscillate. A `tf.data.Dataset`
-    may repeat endlessly; the model then needs `num_data`. With large batches (B times L M from 1e5
-    on, B at least M) and at most a million data, products are in single precision: the noise of the
-    minibatch is far larger.
+    (0, 1] keeps the posterior positive definite. With Newton-like sites, as in
+    `Hinge(bound="exact")`, steps at large constant rates (above about 0.3) can oscillate. A
+    `tf.data.Dataset` may repeat endlessly; the model then needs `num_data`. With large batches (B
+    times L M from 1e5 on, B at least M) and at most a million rows, products are in single
+    precision: minibatch noise far exceeds the rounding.
 
-    :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own size,
+    :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own batch size,
         and a smaller last batch is filled up with rows of the next epoch).
     :ivar max_steps: number of steps.
     :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number from

@@ -33,20 +33,20 @@ class VEM(Algorithm):
     parameters of kernel, inducing variable, mean function and likelihood together with q, without
     a learning rate. A step is a round of
 
-        E some damped updates of the sites at fixed hyperparameters, like sweeps of `CAVI`; M
+        E: some damped updates of the sites at fixed hyperparameters, like sweeps of `CAVI`; M:
         iterations of a quasi-Newton method (L-BFGS, then BFGS with the curvature of earlier rounds)
-        on the bound F as a function of the hyperparameters, with the q that fixed sites define;
-        ends when an iteration gains less than a tenth of the last E step's gain.
+        on the bound F as a function of the hyperparameters, with q determined by the fixed sites,
+        until an iteration gains less than a tenth of the last E step's gain.
 
     Neither step decreases F, the ELBO plus the log prior density of the hyperparameters, beyond
-    rounding. Records hold F as `elbo`, and the hyperparameters. From 2e5 feature entries (N times L
-    M) on, products are in single precision, unless `tol` is below 1e-6. GPflow's priors and
+    rounding. Records contain F as `elbo`, and the hyperparameters. From 2e5 feature entries (N
+    times L M) on, products are in single precision, unless `tol` is below 1e-6. GPflow's priors and
     `trainable` flags are honoured; if nothing is trainable, this is `CAVI`. Non-finite
     hyperparameters or prior densities raise an error.
 
-    :ivar max_steps: most rounds.
+    :ivar max_steps: maximum number of rounds.
     :ivar sweeps: number of updates of the sites per round.
-    :ivar iterations: most iterations of an M step.
+    :ivar iterations: maximum number of iterations of an M step.
     :ivar tol: stop when two successive rounds together raise F by less than `tol` times its
         absolute value.
     """

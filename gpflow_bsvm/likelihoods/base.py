@@ -39,10 +39,10 @@ def sites(
 
         w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(Y | f).
 
-    Sites are in closed form if the likelihood has a method `sites`, else by automatic
-    differentiation of its `variational_expectations` (Bonnet's and Price's theorems). If the
-    likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its tails).
-    It is then set to 0, and likewise if dV/dFvar is not finite. The posterior precision stays
+    Sites are in closed form if the likelihood has a method `sites`. Otherwise its
+    `variational_expectations` are differentiated automatically (Bonnet's and Price's theorems). If
+    the likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its
+    tails). It is set to 0 then, or if dV/dFvar is not finite. The posterior precision stays
     positive definite, and the stationary mean does not change.
 
     :param likelihood: any GPflow likelihood.
@@ -111,9 +111,10 @@ def probabilities(
 
 class Classification(Hooks):
     """
-    Base of the package's classification likelihoods. They predict probabilities p by a link. Its
-    parameters affect only predictions and are never trained with the model. `predict_mean_and_var`
-    returns p and p - p^2: mean and variance of y in {0, 1}, or of each column of one-hot labels.
+    Base of the package's classification likelihoods. They predict probabilities p by a link. The
+    link's parameters affect only predictions and are never trained with the model.
+    `predict_mean_and_var` returns p and p - p^2: mean and variance of y in {0, 1}, or of each
+    column of one-hot labels.
 
     :cvar neutral_link: the link's parameters before `gpflow_bsvm.prediction.calibrate` sets them.
     """
@@ -121,7 +122,7 @@ class Classification(Hooks):
     neutral_link: ClassVar[Mapping[str, float]] = {"scale": 1.0}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Arguments as in the other bases."""
+        """Arguments are as in the other base classes."""
         super().__init__(*args, **kwargs)
         for name, value in self.neutral_link.items():
             transform = positive() if name == "scale" else None
@@ -139,7 +140,7 @@ class Classification(Hooks):
 
     @check_shapes("F: [batch..., L]", "return: [batch..., C]")
     def invlink(self, F: TensorType) -> tf.Tensor:
-        """:return: p given f by the current link, as `gpflow.likelihoods.Bernoulli.invlink`."""
+        """:return: p given f by the current link, as in GPflow's `Bernoulli.invlink`."""
         F = to_default_float(F)
         return self.probabilities(F, tf.zeros_like(F))
 

@@ -23,7 +23,7 @@ _SMALL = 1e-6
 
 @check_shapes("x: [batch...]", "return: [batch...]")
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
-    """:return: log Phi(x), accurate in both tails; NaN for NaN (`logerfc` gives a number)."""
+    """:return: log Phi(x), accurate in both tails; NaN for NaN (where `logerfc` is a number)."""
     return tf.where(tf.math.is_nan(x), x, tfp.math.logerfc(-x * np.sqrt(0.5)) - np.log(2))
 
 
@@ -63,7 +63,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
         p(y = 1) = E Phi(g f + d) = Phi((g Fmu + d) / sqrt(1 + g^2 Fvar)).
 
-    :ivar scale: g of the link, and
+    :ivar scale: g of the link.
     :ivar offset: d, see `Classification`.
     """
 
@@ -108,7 +108,7 @@ class Probit(BinaryLikelihood):
     floor makes the log-likelihood non-concave, so that natural gradients can leave the cone of
     positive definite precisions; without it they cannot.
 
-    Expectations are by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation.
+    Expectations use GPflow's Gauss-Hermite quadrature, and sites automatic differentiation.
     """
 
     @inherit_check_shapes
@@ -146,7 +146,7 @@ class Logistic(BinaryLikelihood):
 
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
-        The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) in closed form:
+        The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) have a closed form:
 
             w = tanh(c / 2) / (2 c) = E omega, omega ~ PG(1, c),    r = y / 2.
         """

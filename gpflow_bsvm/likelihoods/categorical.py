@@ -88,7 +88,7 @@ class CategoricalLikelihood(Classification):
         :param F: [..., L] or [N, L], latent functions of the same rows.
         :param Y: [..., 1], or [N] if F is [N, L].
         :return: one-hot rows of F's dtype; NaN for an invalid label, to make it noticed.
-        :raise ValueError: for Y of another shape, as `latents`, and outside of graphs for an
+        :raise ValueError: for Y of the wrong shape, as in `latents`, and outside of graphs for an
             invalid label.
         """
         like = self.latents(F)
@@ -130,13 +130,13 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
         L(y | f) = prod_c exp(-penalty max(0, 1 - t_c f_c)),   t_c = +1 if c = y, else -1,
 
     the baseline of Wistuba & Rawat (2018), section 4, with the hinges of `Hinge`. The C models
-    share features; they are fitted together, but do not affect each other. Prediction divides the
+    share features. They are fitted together, but do not affect each other. Prediction divides the
     binary probabilities by their sum:
 
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
-    The result is not the mean over f of any p(y | f): `conditional_mean`, means over draws and the
-    mutual information normalize before they average. The two differ by up to .08.
+    This is not the mean over f of any p(y | f): `conditional_mean`, means over draws and the mutual
+    information normalize before averaging. The results differ by up to .08.
 
     See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
     `normalizer`; kappa is a product over classes, each as for `Hinge`.

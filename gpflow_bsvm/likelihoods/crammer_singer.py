@@ -39,13 +39,13 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
             always concave: a site's negative precision is set to 0. bound="wistuba2018": the same,
             with R replaced by f_t, where t is the rival of largest mean. This is the paper's
             objective. It is *not* a lower bound, because R >= f_t; a full step can lower it by
-            changing the rival. At equal means, as at the prior, the first class is the rival: a fit
-            depends on the order of the classes. `gpflow_bsvm.papers.wistuba2018.ClassByClass` is
-            the paper's Algorithm 1.
+            changing the rival. If means are equal, as in the prior, the first class is the rival,
+            so that a fit depends on the order of the classes.
+            `gpflow_bsvm.papers.wistuba2018.ClassByClass` is the paper's Algorithm 1.
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
     is the probit link of the binary models. An uncertain mean counts less, so the most probable
-    class can differ from the class of largest mean, the paper's decision rule. See
+    class can differ from the class of largest mean, which the paper predicts. See
     `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
     `normalizer`.
     """

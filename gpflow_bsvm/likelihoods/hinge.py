@@ -80,12 +80,12 @@ class HingeSum(Penalized):
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: labels as `terms` needs them, [..., G]: here in {-1, +1}."""
+        """:return: labels in the form for `terms`, [..., G], here in {-1, +1}."""
         return signs(Y, F)
 
     @check_shapes("y: [batch..., G, 1]")
     def terms(self, y: tf.Tensor) -> Terms:
-        """:return: the hinges of each of `targets`: here a single one, of b = 1 - y f."""
+        """:return: the hinges of each of `targets`; here a single hinge, of b = 1 - y f."""
         return Terms(1.0, 1.0, y)
 
     @property
@@ -149,7 +149,7 @@ class HingeSum(Penalized):
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """:return: hooks that need hinges of single latent functions."""
+        """:return: hooks missing because a hinge depends on several latent functions."""
         return () if self.is_alone else ("draw_sites", "local_sites")
 
     @inherit_check_shapes
@@ -251,7 +251,7 @@ class Hinge(HingeSum, BinaryLikelihood):
         L(y | f) = exp(-penalty max(0, 1 - y f)),
 
     (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011): one hinge for each latent
-    function, with b = 1 - y f. Bounds are those of `HingeSum`. "exact" (Seeger 2000) is tighter by
+    function, with b = 1 - y f. The bounds are as in `HingeSum`. "exact" (Seeger 2000) is tighter by
     up to 0.125 penalty sqrt(Fvar) per datum, and its Newton-like steps converge in a tenth of the
     sweeps. The natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 + v) is
     the papers' coordinate ascent.

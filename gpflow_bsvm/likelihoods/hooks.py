@@ -48,7 +48,7 @@ class Hooks(Likelihood):
     """
     Base of the package's likelihoods: all hooks, with defaults. Optional hooks do nothing by
     default; required hooks raise a clear error. A custom likelihood does not need this base, only
-    methods of these names. Shapes as in GPflow: F, Fmu and Fvar are [..., L], Y is [..., P].
+    methods of these names. Shapes are as in GPflow: F, Fmu and Fvar are [..., L], Y is [..., P].
 
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
         Fmu and Fvar, with no precision set to 0, so that they serve as gradients.

@@ -66,7 +66,7 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
         )
     if not (hasattr(likelihood, "probabilities") or isinstance(likelihood, _CLASSIFIERS)):
         raise ValueError(
-            f"{type(likelihood).__name__} has no class probabilities, which this measure needs: "
+            f"{type(likelihood).__name__} has no class probabilities, which this measure requires: "
             "use a likelihood of classes, such as Hinge or CrammerSinger"
         )
     if label_columns(likelihood, num_latents) not in (None, 1):
@@ -85,7 +85,7 @@ def with_both_classes(p: Any) -> Any:
 
 def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -> None:
     """
-    Check the shape of labels: a wrong one would be broadcast against f, with wrong results.
+    Check the shape of labels: a wrong shape would broadcast against f, with wrong results.
 
     :param Y: an array or tensor; in graphs only the known part of its shape is checked.
     :raise ValueError: unless Y is [..., columns].
@@ -98,7 +98,7 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
 
 def check_class_column(Y: Any) -> None:
     """:raise ValueError: unless Y is [..., 1]."""
-    what = "class labels must be one column of integers"
+    what = "class labels must form one column of integers"
     check_columns(Y, 1, what, "for one-hot rows use Y.argmax(axis=1)[:, None]")
 
 
@@ -141,7 +141,7 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
 def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     """
     :param check: a function of a likelihood and labels, for parts of a `SwitchedLikelihood`.
-    :raise ValueError: for labels that make a GPflow likelihood silently wrong.
+    :raise ValueError: for labels that GPflow's likelihood would accept with wrong results.
     """
     if isinstance(likelihood, (Softmax, MultiClass)):
         check_class_column(Y)
@@ -184,8 +184,8 @@ def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
 @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., L]")
 def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     """
-    Convert labels in {0, 1} or {-1, +1} to y in {-1, +1}. A graph cannot raise cheaply: there, any
-    other label becomes NaN.
+    Convert labels in {0, 1} or {-1, +1} to y in {-1, +1}. In a graph, where a check is expensive,
+    any other label becomes NaN.
 
     :param F: latent functions of the same rows.
     :raise ValueError: unless Y is [..., L], and, outside of graphs, for any other label.

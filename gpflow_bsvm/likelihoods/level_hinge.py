@@ -104,7 +104,7 @@ class LevelHinges(Classification, HingeSum):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: mean and variance of f_t, [..., G], at the level t of calibrated P = 1/2."""
+        """:return: mean and variance of f_t, [..., G], at the t where the calibrated P is 1/2."""
         level = self.levels.at(np.array([-float(self.offset / self.scale)]))
         b, W, W2 = (tf.constant(part[0], default_float()) for part in level)
         mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
@@ -125,25 +125,25 @@ class LevelHinge(LevelHinges):
     with costs c_k(+1) = 2 (1 - t_k) and c_k(-1) = 2 t_k, latent functions g_1..g_Q
     (`num_latent_gps=Q`) and labels in one column. The minimizer of a hinge with these costs is
     sign(P(y = 1 | x) - t_k) (Lin, Lee & Wahba 2002). All levels together therefore determine the
-    probability (Wang, Shen & Liu 2008); `Hinge`, the level 1/2, only determines its side.
-    Prediction is
+    probability (Wang, Shen & Liu 2008). `Hinge`, the level 1/2, only determines on which side of
+    1/2 it lies. Prediction is
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-    a proper Bernoulli distribution; with link="stationary" it is the P at which another row would
-    not move f, see `log_odds`. `scale` and `offset` of logit P are 1 and 0 unless calibrated.
-    `levels` defines the g_q: `location_spread` (Q = 2 or 1), or custom W and b, such as W = I and b
-    = 0 for levels that share only their prior.
+    a proper Bernoulli distribution; with link="stationary" it is the value of P at which another
+    row would not move f, see `log_odds`. `scale` and `offset` of logit P are 1 and 0 unless
+    calibrated. `levels` defines the g_q: `location_spread` (Q = 2 or 1), or custom W and b, such as
+    W = I and b = 0 for levels that share only their prior.
 
-    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites (exact for g independent
-    under q, as models assume).
+    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites (exact if the g are
+    independent under q, as models assume).
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """As `BinaryLikelihood.check_labels`, for one column."""
-        check_columns(np.asarray(Y), 1, "binary labels must be one column")
+        """As in `BinaryLikelihood.check_labels`, for one column."""
+        check_columns(np.asarray(Y), 1, "binary labels must form a single column")
         check_binary_labels(Y, minibatch=minibatch)
 
     @inherit_check_shapes

@@ -1,4 +1,4 @@
-r"""Levels of probability t, the functions at them, f_t = b_t + sum_q W_tq g_q, and P from these.
+r"""Levels of probability t, their functions f_t = b_t + sum_q W_tq g_q, and P from these functions.
 
 The function at level t should be positive where P(y = 1 | x) > t. Averaged over t uniform on (0,
 1),
@@ -64,7 +64,7 @@ class Levels:
 
     def __post_init__(self) -> None:
         """
-        :raise ValueError: for levels that do not increase within (0, 1), or a W or b of another
+        :raise ValueError: for levels that do not increase within (0, 1), or a W or b of the wrong
             shape.
         """
         t, W, b = (np.asarray(part, np.float64) for part in (self.t, self.W, self.b))
@@ -120,7 +120,7 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class LocationSpread(Levels):
-    """See `location_spread`; exact between levels and beyond."""
+    """See `location_spread`. The functions are exact at every t, not only at the levels."""
 
     @inherit_check_shapes
     def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
@@ -162,7 +162,7 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
     :param mean: and variance: moments of the functions at t.
     :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
         up to a factor, the derivative of the expected loss of y = 0 and the negative derivative of
-        that of y = 1 with respect to a shift of all functions. Both are accurate if small.
+        that of y = 1 with respect to a shift of all functions. Both are accurate even if small.
     """
     s = tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
     rising = normal_log_cdf((1 + mean) / s) + tf.constant(np.log(t), s.dtype)

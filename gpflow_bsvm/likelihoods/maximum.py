@@ -28,7 +28,7 @@ REACH = 7.5
 #: Nodes per datum: per e-fold growth of the grid's steps, and a constant number; see `grid`.
 NODES_PER_GROWTH = 13
 NODES = 22
-#: Enough for scales 1e6 apart.
+#: This many nodes suffice for scales 1e6 apart.
 MOST_NODES = 256
 
 
@@ -53,7 +53,7 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     """
     A factor of F with scale s changes only below low + 2 REACH s, because no factor begins above
     low. Steps may therefore grow with the distance from low, from the scale of the sharpest factor
-    to that of the widest. The most demanding datum determines the number of nodes.
+    to the scale of the widest. The most demanding datum determines the number of nodes.
 
     :return: nodes, without a gradient, because the integrals do not depend on them.
     """
@@ -74,8 +74,8 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
 
 def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
     """
-    If k factors are at most Phi(-reach), F <= Phi(-reach)^k; a larger k needs less reach. With many
-    classes of similar mean, F rises from 0 just below its median.
+    If k factors are at most Phi(-reach), F <= Phi(-reach)^k: a larger k allows a smaller reach.
+    With many classes of similar mean, F rises from 0 just below its median.
 
     :return: [...], the largest u for which this bound gives F <= Phi(-REACH), over k = 1, 2, 4, ...
     """

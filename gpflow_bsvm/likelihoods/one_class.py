@@ -17,7 +17,7 @@ from .labels import check_binary_labels, check_columns
 class OneClass(HingeSum, BinaryLikelihood):
     r"""
     The one-class support vector machine (Schoelkopf et al. 2001): f should be 1 at all training
-    rows, and its prior keeps it at 0 far from them,
+    rows, and its prior keeps it at 0 far from these rows,
 
         L(1 | f) = exp(-penalty max(0, 1 - f)).
 
@@ -34,8 +34,8 @@ class OneClass(HingeSum, BinaryLikelihood):
     approach 1/2 far from all rows, where Fvar is largest. It is a guess until
     `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to rows
     with and without outliers. It is then the probability that a row is not an outlier, if outliers
-    are as frequent as in those rows. Outliers have label 0 or -1, other rows and all training rows
-    1.
+    are as frequent as in those rows. Outliers have label 0 or -1; other rows, including all
+    training rows, have label 1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
@@ -47,11 +47,11 @@ class OneClass(HingeSum, BinaryLikelihood):
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        :param minibatch: whether outliers are allowed, or rows may be a part of the data.
-        :raise ValueError: for labels other than 1 in a fit, or 0, -1 and 1 elsewhere.
+        :param minibatch: whether outliers are allowed, or the rows are only a part of the data.
+        :raise ValueError: for labels other than 1 in a fit, or other than 0, -1 and 1 elsewhere.
         """
         Y = np.asarray(Y)
-        check_columns(Y, 1, "labels of one class must be one column")
+        check_columns(Y, 1, "one-class labels must form a single column")
         if minibatch:
             check_binary_labels(Y, minibatch=True)
         elif not (Y == 1).all():

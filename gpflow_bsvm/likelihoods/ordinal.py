@@ -33,12 +33,12 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
         P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
 
-    decreases with k, and P(y = k) is a difference of two: a proper distribution over classes, also
-    for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
+    decreases with k. P(y = k), the difference of two of these, is thus a proper distribution over
+    classes, even for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
-    Labels are in one column; a class may have no row. `predict_y` returns mean and variance of the
-    label, [N, 1], like GPflow's `Ordinal`; `gpflow_bsvm.prediction.predict_probabilities` returns
-    P(y = k) [N, C].
+    Labels are in one column; classes without rows are allowed. `predict_y` returns mean and
+    variance of the label, [N, 1], like GPflow's `Ordinal`;
+    `gpflow_bsvm.prediction.predict_probabilities` returns P(y = k) [N, C].
 
     :ivar num_classes: C, `num_bins` in GPflow.
     :ivar thresholds: theta, [C-1], a parameter, `bin_edges` in GPflow.

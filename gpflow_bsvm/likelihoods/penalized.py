@@ -35,7 +35,7 @@ class Penalized(Hooks):
         kappa L(y | f),   1 / kappa = max_f sum_y L(y | f),
 
     the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
-    rest is the probability of no label at all). For C classes with loss max(0, 1 + max_{t != y} f_t
+    remainder is the probability of no label). For C classes with loss max(0, 1 + max_{t != y} f_t
     - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
     between these two cases: all classes tied, and one separated by the margin. Kappa does not
     change sites or predictions, only the evidence, by a constant per datum.
@@ -93,7 +93,7 @@ class Penalized(Hooks):
         if parameter.trainable and not self.normalizer:
             how = "make the likelihood with normalizer=True, or " if self.has_normalizer else ""
             raise ValueError(
-                f"without its normaliser a trainable penalty runs to 0: {how}choose by "
+                f"without its normaliser, a trainable penalty goes to 0: {how}choose by "
                 "gpflow_bsvm.model_selection"
             )
 

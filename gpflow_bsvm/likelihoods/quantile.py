@@ -21,7 +21,7 @@ from .regression import check_numbers, numbers
 class Quantile(HingeSum):
     r"""
     Quantiles of y at K levels tau (Koenker & Bassett 1978), by asymmetric Laplace densities (Yu &
-    Moyeed 2001), C = penalty:
+    Moyeed 2001), with C = penalty:
 
         p_k(y | f) = C tau_k (1 - tau_k) exp(-C rho_k(y - f_k)),
         rho_k(e) = tau_k max(0, e) + (1 - tau_k) max(0, -e),    f_k = b_k + sum_q W_kq g_q.
@@ -37,7 +37,7 @@ class Quantile(HingeSum):
     `predict_y` returns mean and variance of the quantiles themselves, [N, K] each, under q: they
     are not a distribution of y, and have no predictive density.
 
-    :ivar levels: tau, [K]; tied, scale: the arguments; weight: Q / K.
+    :ivar levels: tau, [K]; `tied` and `scale` are as given, and `weight` is Q / K.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Quantile(HingeSum):
         K = len(self.levels)
         logits = logit(self.levels)
         if tied and K < 2:
-            raise ValueError("tied quantiles need two levels at least; give tied=False for one")
+            raise ValueError("tied quantiles need at least two levels: for one, give tied=False")
         W = np.stack([np.ones(K), logits], axis=-1) if tied else np.eye(K)
         b = check_penalty(scale, "scale") * logits if tied else np.zeros(K)
         # The hinges of y above the quantiles come first, then those of y below.
@@ -100,7 +100,7 @@ class Quantile(HingeSum):
 
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
-        """:return: the hinges of y - f_k, of cost tau_k, then those of f_k - y, 1 - tau_k."""
+        """:return: the hinges of y - f_k, with cost tau_k, then of f_k - y, with cost 1 - tau_k."""
         K = len(self.levels)
         tau = self.levels
         cost = self.weight * np.concatenate([tau, 1 - tau])

@@ -33,15 +33,15 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     `gpflow_bsvm.inference.VEM` and `ML2` learn them, `CAVI` keeps them fixed. For a kernel of unit
     prior variance the mode is scikit-learn's SVR with C = penalty.
 
-    Prediction is in closed form. With q(f) = N(m, v) the mean of y is m, its variance v plus the
-    noise variance
+    Prediction is in closed form. With q(f) = N(m, v), the mean of y is m, and its variance is v
+    plus the noise variance
 
         2 (epsilon^3 / 3 + epsilon^2 / C + 2 epsilon / C^2 + 2 / C^3) / Z,    C = penalty.
 
     Its density is the mean of p(y | f): the sum, in logarithms, of a truncated Gaussian and two
     truncated Gaussians times exponentials.
 
-    Units are those of y: standardize it, or choose epsilon, penalty and the kernel's variance
+    All units are units of y: standardize y, or choose epsilon, penalty and the kernel's variance
     accordingly.
 
     :ivar penalty: slope of the loss, a parameter.

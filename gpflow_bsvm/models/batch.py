@@ -47,7 +47,7 @@ class BatchBSVM(BSVM):
         :param data: X [N, D] and Y [N, P].
         :param num_latent_gps: L; None: the number that the likelihood needs, or the number of
             columns of Y.
-        :raise ValueError: for bad data, as `BSVM`, and if N is too large for this machine's memory.
+        :raise ValueError: as in `BSVM`, for bad data, and if N is too large for the memory.
         """
         X, Y = check_data(likelihood, data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])

@@ -31,8 +31,8 @@ from ..likelihoods.labels import as_column, class_numbers
 
 class SparseFeatures(gpflow.models.GPModel):
     """
-    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function: everything
-    that the engine requires of a model, except q.
+    Features Lz^-1 k(Z, x) of a model, with its kernel, inducing variable and mean function. The
+    engine requires only q in addition.
     """
 
     inducing_variable: Any
@@ -43,7 +43,7 @@ class SparseFeatures(gpflow.models.GPModel):
     def _check_features(self) -> None:
         """
         :raise ValueError: if kernel and inducing variable mix or correlate latent functions under
-            q; if the likelihood needs another number of them; for an invalid `num_data`.
+            q; if the likelihood needs a different number; for an invalid `num_data`.
         """
         self._jitter = None
         posterior = get_posterior_class(self.kernel, self.inducing_variable)
@@ -78,7 +78,7 @@ class SparseFeatures(gpflow.models.GPModel):
         The jitter is GPflow's `default_jitter()`. If the factorization fails (outside of a graph),
         the jitter is raised by factors of 10 up to 1e-2, with a warning, and kept for this model.
 
-        :raise ValueError: if 1e-2 fails too; the message names the likely cause.
+        :raise ValueError: if even 1e-2 fails; the message names the likely cause.
         """
         if tf.executing_eagerly():
             compute = functools.partial(safe_prior_factor, self.prior, self._jitter)
@@ -120,8 +120,8 @@ class SparseFeatures(gpflow.models.GPModel):
     def _labelled(self, data: RegressionData) -> RegressionData:
         """
         :return: X, and Y in the likelihood's format.
-        :raise ValueError: outside of a graph, for invalid labels, and for floats not of GPflow's
-            default type.
+        :raise ValueError: outside of graphs, for invalid labels or a float type other than GPflow's
+            default.
         """
         X = data[0]
         Y = as_column(self.likelihood, data[1])

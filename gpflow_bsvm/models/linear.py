@@ -92,7 +92,7 @@ class WeightKernel(Kernel):
 def _root(covariance: AnyNDArray) -> AnyNDArray:
     if not (np.isfinite(covariance).all() and np.allclose(covariance, covariance.T)):
         raise ValueError(
-            "prior_covariance is not symmetric and finite; use (S + S.T) / 2 if that is rounding"
+            "prior_covariance is not symmetric and finite; against rounding, use (S + S.T) / 2"
         )
     try:
         return np.linalg.cholesky(covariance)
@@ -143,7 +143,7 @@ class LinearBSVM(BSVM):
     cost of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode
     is the SVM with C = penalty s^2.
 
-    It is a `BSVM` with the weights as inducing variables, for use wherever a `BSVM` is:
+    It is a `BSVM` with the weights as inducing variables, and works wherever a `BSVM` does:
     `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is the
     regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy sparse
     matrix; it is read chunk by chunk.
@@ -163,7 +163,7 @@ class LinearBSVM(BSVM):
         :param prior_covariance: Sigma, see `WeightKernel`.
         :param bias: whether to add a bias.
         :param kwargs: as in `BSVM`.
-        :raise ValueError: for a Sigma of another shape, or not positive definite.
+        :raise ValueError: for a Sigma of the wrong shape, or not positive definite.
         """
         check_whole(1, num_features=num_features)
         kernel = WeightKernel(num_features, prior_covariance, bias)

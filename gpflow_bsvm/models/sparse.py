@@ -51,9 +51,9 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         f ~ GP(m, k),   u = f(Z),   q(u) Gaussian,
         ELBO = sum_n E_q log L(y_n | f_n) - KL(q(u) || p(u)).
 
-    Signature, parameters and predictions are those of `gpflow.models.SVGP`. Any GPflow likelihood
-    works; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. It adds
-    natural-gradient steps on q: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
+    Signature, parameters and predictions are as in `gpflow.models.SVGP`. Any GPflow likelihood
+    works; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. This class
+    adds natural-gradient steps on q: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        :param kwargs: `num_latent_gps` (default: the number that likelihood or kernel needs), and
-            others.
+        :param kwargs: `num_latent_gps` (default: as likelihood or kernel needs); the rest as in
+            GPflow.
         :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
-            (closed-form steps treat each separately), or if the likelihood needs another number of
-            them.
+            (closed-form steps treat each separately), or if the likelihood needs a different
+            number.
         """
         if q_diag:
             raise ValueError(
                 "BSVM needs a full q_sqrt (q_diag=False): its closed-form step gives a full "
-                "covariance; for a diagonal one use gpflow.models.SVGP with the same likelihood"
+                "covariance; gpflow.models.SVGP with this likelihood can have a diagonal covariance"
             )
         if not isinstance(inducing_variable, gpflow.inducing_variables.InducingVariables):
             inducing_variable = as_matrix(inducing_variable, "Z")
@@ -106,7 +106,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         return remembered(self, "natural", (self.q_mu, self.q_sqrt, *whole), compute)
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
-        """:return: a function from X [N, D] to marginals of f(x) under q; it caches its factors."""
+        """:return: a function from X [N, D] to marginals of f(x) under q, with cached factors."""
         parts = (self.q_mu, self.q_sqrt, self.prior, self.whiten)
         return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
 
@@ -138,7 +138,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
         with s = num_data / B and m the mean function, for q in natural parameters. This equals
         `gpflow.optimizers.NaturalGradient(learning_rate)` on this model's `training_loss(data)`,
-        and stays positive definite for every learning rate in (0, 1]. It may be called in a
+        and q stays positive definite for every learning rate in (0, 1]. It may be called in a
         `tf.function`.
 
         :param data: X [B, D] and Y [B, P]; a minibatch if `num_data` exceeds B.
@@ -183,11 +183,11 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
         """
-        As in `gpflow.models.SVGP`, but models of a kind share one graph. Rows with NaN give NaN,
-        while functions of `gpflow_bsvm.prediction` refuse them.
+        As in `gpflow.models.SVGP`, but similar models share one graph. Rows with NaN give NaN;
+        functions of `gpflow_bsvm.prediction` refuse such rows.
 
-        :raise TypeError: for sparse rows, which functions of `gpflow_bsvm.prediction` take.
-        :raise ValueError: for rows of another width, or with codes that a `Coregion` lacks.
+        :raise TypeError: for sparse rows (use functions of `gpflow_bsvm.prediction`).
+        :raise ValueError: for rows of the wrong width, or codes unknown to a `Coregion`.
         """
         if issparse(Xnew):
             raise TypeError(

@@ -39,7 +39,7 @@ from ..likelihoods.hooks import check_hook
 from ..notices import warn
 from .estimators import in_units_of_y, of_log_density, of_moments, takes_estimators
 
-#: Largest number of optimizer steps; two parameters need some ten.
+#: Largest number of optimizer steps; two parameters need about ten.
 _ITERATIONS = 100
 #: Largest number of rows, else a random sample, which determines two parameters to about a
 #: hundredth. Marginals, labels and a gradient of all rows might not fit into memory.
@@ -60,7 +60,7 @@ def leave_one_out(
     :param data: X [N, D] and Y [N, P], as in the fit.
     :param sample_weight: [N], as in the fit.
     :return: mean and variance of f(x_n) without datum n, both [N, L]. A datum of weight 2 is left
-        out with its whole weight, of two equal data only one.
+        out as a whole. If two data are equal, only one is left out.
     :raise ValueError: for bad data.
     """
     f, _, _ = _leave_out(model, open_all(model, data, sample_weight))
@@ -95,8 +95,8 @@ def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Ten
 @in_units_of_y(of_log_density)
 def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
     """
-    A general selection criterion: the mean of log p(y_n | all other data), with the likelihood's
-    current link.
+    The mean of log p(y_n | all other data), with the likelihood's current link: a general criterion
+    for selection.
 
     Arguments and errors as in `leave_one_out`.
 
@@ -121,13 +121,13 @@ def calibrate(
     """
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
     on at most 50 000 random rows: scale and offset for two classes, scale for more. A class's only
-    row is ignored. The scale is at least 0.05, so that predicted labels still follow f if rows are
-    unpredictable from the others; this issues a warning.
+    row is ignored. The scale is at least 0.05, so that predicted labels still follow f. If it would
+    be smaller, because rows are unpredictable from other rows, a warning is issued.
 
     Arguments and errors as in `leave_one_out`.
 
-    :param held_out: whether `data` are new rows, so that none is left out. Required after learning
-        a network, because leaving a row out does not undo its effect on the network.
+    :param held_out: whether `data` are new rows, so that no row is left out. Required after
+        learning a network, because leaving a row out does not undo its effect on the network.
     :return: the values by name.
     :raise ValueError: for a likelihood without `link_parameters`, a q equal to the prior, or
         `held_out` without data.
@@ -164,7 +164,7 @@ def fit_link(
     link: Any, f: Marginals, Y: tf.Tensor, weight: tf.Tensor, chunk_rows: int, *names: str
 ) -> dict[str, float]:
     """
-    As `calibrate`, for rows with known marginals.
+    As in `calibrate`, for rows with known marginals.
 
     :param link: a likelihood with `link_parameters`; names: the parameters to fit, all if empty.
     :param f: [N, L], marginals without each row's own label.

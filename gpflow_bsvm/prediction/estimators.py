@@ -54,7 +54,7 @@ def _as_it_is(answer: Any, scale: float, center: float) -> Any:
 
 
 def takes_estimators(function: F) -> F:
-    """As `in_units_of_y`, for a result without units of y."""
+    """As in `in_units_of_y`, for a result without units of y."""
     return in_units_of_y(_as_it_is)(function)
 
 
@@ -62,9 +62,9 @@ def in_units_of_y(convert: Callable[[Any, float, float], Any]) -> Callable[[F], 
     """
     :param convert: converts a result for a regressor, which standardizes y, with scale and center
         of y.
-    :return: a decorator of functions of a model and rows. They then also accept a fitted estimator,
-        with `model_` and `as_model_sees` (and `units_of_y`, if it standardizes y), such as
-        `gpflow_bsvm.BSVMRegressor`, and unscaled rows, and raise a TypeError for anything else.
+    :return: a decorator of functions of a model and rows. They then also accept a fitted estimator
+        with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_` and
+        `as_model_sees` (and `units_of_y` if it standardizes y). Anything else raises a TypeError.
     """
     return partial(_decorated, convert)
 

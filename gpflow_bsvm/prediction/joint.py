@@ -19,7 +19,7 @@ from .estimators import in_units_of_y, of_f, takes_estimators
 from .marginals import predict_probabilities
 from .uncertainty import given_f
 
-#: Most rows in a joint draw: a covariance takes some 200 MB.
+#: Largest number of rows in a joint draw, with a covariance of some 200 MB.
 MOST_ROWS = 5000
 
 
@@ -32,7 +32,7 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
     :param X: [N, D], at most `MOST_ROWS` rows.
     :param num_samples: S.
     :return: f at all rows.
-    :raise ValueError: as `gpflow_bsvm.prediction.predict_marginals`, and for more rows.
+    :raise ValueError: as in `gpflow_bsvm.prediction.predict_marginals`, and for too many rows.
     """
     check_whole(1, num_samples=num_samples)
     source = open_inputs(model, X)
@@ -56,10 +56,10 @@ def draw_probabilities(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
 ) -> AnyNDArray:
     """
-    p(y = c | f_s) under the draws of `draw_f`; arguments and errors as there.
+    p(y = c | f_s) under the draws of `draw_f`. Arguments and errors are the same.
 
     :return: probabilities of all classes.
-    :raise ValueError: as `gpflow_bsvm.prediction.variation_ratio`.
+    :raise ValueError: as in `gpflow_bsvm.prediction.variation_ratio`.
     """
     check_one_label(model.likelihood, model.q_shape[0])
     X = map_over(open_inputs(model, X), attrgetter("X"))
@@ -87,7 +87,7 @@ def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 
 
     :param X: [N, D], at most `MOST_ROWS` rows.
     :param num_samples: number of draws S.
-    :raise ValueError: as `draw_f`, or if rows have several binary labels.
+    :raise ValueError: as in `draw_f`, or if rows have several binary labels.
     """
     check_whole(2, num_samples=num_samples)
     P = draw_probabilities(model, X, num_samples=num_samples, seed=seed)

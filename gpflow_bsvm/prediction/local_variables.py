@@ -39,7 +39,7 @@ class LocalVariables:
     p(lambda | f, y).
 
     :ivar alpha: [N, K], positive, for K losses per row.
-    :ivar penalty: [N, K], positive, penalty times cost of each loss; or one number for all.
+    :ivar penalty: [N, K], positive, penalty times cost of each loss; or a single number for all.
     """
 
     alpha: Any
@@ -73,7 +73,7 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
     """
     The local variables of every row at the model's current q, q(lambda_n) = GIG(1/2, a^2, alpha_n),
     with alpha_n = E b_n^2. For two classes this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
-    section 4.1). For `CrammerSinger` b = 1 + R - f_y, with R the largest rival, or for
+    section 4.1). For `CrammerSinger`, b = 1 + R - f_y, where R is the largest rival, or with
     bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
 
     :param model: a model with a sum of hinges, such as `Hinge`, or `CrammerSinger`; any bound.
@@ -99,8 +99,8 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
     The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by the alpha of their
     `local_variables`.
 
-    :param num: number of rows; None: all with alpha < 1, nearer to the margin than a row with known
-        f = 0 (several classes: with all f equal).
+    :param num: number of rows; None: all rows with alpha < 1, which are nearer to the margin than a
+        row with known f = 0 (several classes: with all f equal).
     :return: row indices, smallest alpha first (the smallest over a row's losses).
     """
     smallest = local_variables(model, data).alpha.min(axis=-1)
@@ -166,7 +166,7 @@ def augmented_elbo(
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
     :param alpha: [N, K], positive, as in `local_variables`; None: the optimum.
     :param sample_weight: [N], as in a fit.
-    :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
+    :raise ValueError: for bad data, an alpha of the wrong shape or not positive, or a likelihood
         without local variables.
     """
     check_hook(model.likelihood, "moments")
@@ -199,7 +199,7 @@ def predict_f_given(
     :param local_variables: lambda, [N, L], positive.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :return: mean and variance of f, both [N', L].
-    :raise ValueError: for bad data, lambda of another shape or not positive, or another likelihood.
+    :raise ValueError: for bad data, a wrong shape of lambda or a value <= 0, or another likelihood.
     """
     check_hook(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data))

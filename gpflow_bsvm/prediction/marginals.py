@@ -25,7 +25,7 @@ def predict_marginals(
     model: Model, X: Any, *, chunk_rows: int | None = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    Mean and variance of f(x) under q, as by `model.predict_f`, chunk by chunk.
+    Mean and variance of f(x) under q, as in `model.predict_f`, but chunk by chunk.
 
     :param X: [N, D], in memory or np.memmap; or files, a `tf.data.Dataset` or blocks (labels are
         ignored), see `gpflow_bsvm.data`.
@@ -70,7 +70,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
 @check_shapes("return: [N]")
 def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     """
-    log p(y | x) of every row, as `model.predict_log_density`.
+    log p(y | x) of every row, as in `model.predict_log_density`.
 
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
     :return: [N].
@@ -120,7 +120,7 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
 
 def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
     """
-    As `map_f`.
+    As in `map_f`.
 
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
     :param function: a function of X, mean and variance of f, and Y, for the rows of a chunk.

@@ -42,8 +42,8 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     classes) or by quadrature (error about 1e-9).
 
     :return: a number from 0 (certain) to 1 - 1/C.
-    :raise ValueError: as `predict_marginals`, for a likelihood without class probabilities, or if
-        rows have several binary labels.
+    :raise ValueError: as in `predict_marginals`, for a likelihood without class probabilities, or
+        if rows have several binary labels.
     """
     check_one_label(model.likelihood, model.q_shape[0])
     decide = getattr(model.likelihood, "favoured", favoured)
@@ -110,7 +110,7 @@ def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
 @check_shapes("return: [N]")
 def margin(model: Model, X: Any) -> AnyNDArray:
     """
-    The largest probability minus the second largest: *small* for uncertain predictions.
+    The largest probability minus the second largest, *small* for uncertain predictions.
 
     Arguments and errors as in `gpflow_bsvm.prediction.variation_ratio`.
 
@@ -126,8 +126,8 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
-    Variance of f(x) under q, averaged over latent functions: large far from all data, whatever
-    their class.
+    Variance of f(x) under q, averaged over latent functions. It is large far from all data of any
+    class.
 
     Arguments and errors as in `gpflow_bsvm.prediction.predict_marginals`.
 

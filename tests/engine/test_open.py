@@ -58,7 +58,7 @@ BAD_DATA = {
     "scores as labels": r"binary labels must be in .*, \.\.\.\}",
     "X of one dimension": r"X must have shape \[N, .\], got shape \(60,\); use X\[:, None\]",
     "Y of one dimension": r"Y must have shape \[N, .\], got shape \(60,\); use Y\[:, None\]",
-    "Y of two columns": "Y has 2 columns and the model 1 latent functions",
+    "Y of two columns": "Y has 2 columns, and the model has 1 latent functions",
     "fewer labels": "X has 60 rows and Y has 59",
     "no rows": "X has no rows",
     "X too narrow": "X has 1 columns, the inducing points have 2",
@@ -159,7 +159,7 @@ def test_active_dims_beyond_the_columns(dims):
     model = gb.models.BSVM(
         gpflow.kernels.SquaredExponential() + part, gb.likelihoods.Hinge(), X[:5]
     )
-    with pytest.raises(ValueError, match=f"active_dims up to {dims[-1]}, X has columns 0 to 1"):
+    with pytest.raises(ValueError, match=f"active_dims up to {dims[-1]}, but X has columns 0 to 1"):
         gb.fit(model, (X, Y))
 
 
@@ -176,5 +176,5 @@ def test_numbers_whose_squares_overflow(data, big, sparse):
     X[3, 1] = big
     where = "" if sparse else r" \(row 3, column 1\)"
     model = gb.models.LinearBSVM(2, Hinge())
-    with pytest.raises(ValueError, match=rf"X holds a number above 1e\+154{where}, whose square"):
+    with pytest.raises(ValueError, match=rf"X holds a number above 1e\+154{where}, and its square"):
         CAVI().run(model, (scipy.sparse.csr_matrix(X) if sparse else X, data[1]))

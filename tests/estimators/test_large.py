@@ -175,7 +175,7 @@ def test_bad_rows(data):
     with pytest.raises(ValueError, match=r"150 different labels .*, such as .* to be regressed"):
         make().fit(blocks(X, X[:, :1]))
     fitted = make().fit(blocks(X, Y))
-    with pytest.raises(ValueError, match="X has 1 columns, the training data 2"):
+    with pytest.raises(ValueError, match="X has 1 columns, but training had 2"):
         fitted.predict(blocks(X[:, :1], Y))
 
 

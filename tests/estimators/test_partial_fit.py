@@ -112,7 +112,7 @@ def test_rows_of_a_source_are_those_of_arrays(data):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
     assert one.model_.num_data == two.model_.num_data == 80
     before = dict(vars(one))
-    with pytest.raises(ValueError, match="X has 1 columns, the training data 2"):
+    with pytest.raises(ValueError, match="X has 1 columns, but training had 2"):
         one.partial_fit(blocks(X[:, :1], Y))
     with pytest.raises(ValueError, match=r"unseen labels: \[2.0\]; the classes are \[0, 1\]"):
         one.partial_fit(blocks(X, 2 * Y))

@@ -43,7 +43,7 @@ def test_a_penalty_is_learned_with_its_normaliser(data, likelihood):
     assert all(b >= a - 1e-9 * abs(a) for a, b in zip(history.elbo, history.elbo[1:]))
     assert 0.1 < history.hyperparameters[name][-1] != 2.0
     part.normalizer = False
-    with pytest.raises(ValueError, match="runs to 0: make the likelihood with normalizer=True"):
+    with pytest.raises(ValueError, match="goes to 0: make the likelihood with normalizer=True"):
         VEM().run(model, (X, Y))
 
 

@@ -267,7 +267,7 @@ def test_a_wrong_label_in_a_graph_is_nan(label):
         ([[0], [1], [-1]], r"integers in 0\.\.2, got -1"),
         ([[0], [1], [0.5]], r"integers in 0\.\.2, got 0.5"),
         ([[0], [2], [2]], r"no row of class 1"),
-        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], r"one column of integers, got shape \(3, 3\)"),
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], r"form one column of integers, got shape \(3, 3\)"),
     ],
 )
 def test_bad_labels(labels, message):

@@ -171,5 +171,5 @@ def test_no_normaliser_where_none_is_known():
         LevelHinge(normalizer=True)
     likelihood = LevelHinge()
     gpflow.set_trainable(likelihood.penalty, True)
-    with pytest.raises(ValueError, match="runs to 0: choose by"):
+    with pytest.raises(ValueError, match="goes to 0: choose by"):
         likelihood.check_learnable()

@@ -114,7 +114,7 @@ def test_what_is_optional_is_asked_through_functions():
     check_labels(gpflow.likelihoods.Bernoulli(), np.array([[3.0]]))
     hinge = Hinge()
     gpflow.set_trainable(hinge.penalty, True)
-    with pytest.raises(ValueError, match="runs to 0"):
+    with pytest.raises(ValueError, match="goes to 0"):
         hinge.check_learnable()
     assert NormalizedHinge().check_learnable() is None
     assert has_hook(CrammerSinger(3), "shift_invariant")

@@ -279,7 +279,7 @@ def test_labels_and_latents_that_do_not_fit():
     model = gb.models.BSVM(kernel, LevelHinge(), X[:4], num_latent_gps=2)
     with pytest.raises(ValueError, match="binary labels must be in"):
         gb.fit(model, (X, 3 * Y))
-    with pytest.raises(ValueError, match="one column"):
+    with pytest.raises(ValueError, match="a single column"):
         gb.fit(model, (X, np.hstack([Y, Y])))
     with pytest.raises(ValueError, match="one class only"):
         gb.fit(model, (X, np.ones_like(Y)))
