@@ -23,7 +23,7 @@ class SparseModel(Model, Protocol):
 
 
 def check_exchangeable(model: SparseModel) -> None:
-    """:raise ValueError: for inducing variables other than plain points shared by all f."""
+    """:raise ValueError: unless the inducing variables are plain points, shared by all f."""
     kind = type(model.inducing_variable)
     if kind is not gpflow.inducing_variables.InducingPoints:
         raise ValueError(f"only plain InducingPoints can be exchanged, not {kind.__name__}")
@@ -38,7 +38,7 @@ def exchange(model: SparseModel, Z: Any) -> None:
     :param model: a model with plain inducing points shared by all latent functions; changed in
         place.
     :param Z: [M, D].
-    :raise ValueError: unless Z is finite, of the right width and without duplicates; for other
+    :raise ValueError: unless Z is finite, of the right width and without duplicates; and for other
         inducing variables.
     """
     check_exchangeable(model)
