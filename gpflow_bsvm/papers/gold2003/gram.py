@@ -31,7 +31,7 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
 
 
 def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
-    """:return: the derivative with respect to the value, given the unconstrained one."""
+    """:return: the derivative with respect to the value, from that of the unconstrained value."""
     if parameter.transform is None:
         return np.asarray(slope)
     at = tf.convert_to_tensor(parameter.unconstrained_variable)
@@ -59,10 +59,10 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
         row, column = np.unravel_index(gaps.argmax(), K.shape)
         raise ValueError(
             f"the Gram matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) "
-            f"differ by {gaps.max():.3g}; use (K + K.T) / 2 if that is rounding"
+            f"differ by {gaps.max():.3g}; if that is rounding, use (K + K.T) / 2"
         )
     if K.diagonal().min() < 0:
-        raise ValueError("the Gram matrix has a negative diagonal, as no kernel has")
+        raise ValueError("the Gram matrix has a negative diagonal, unlike any kernel's")
     return (K + K.T) / 2
 
 
@@ -78,6 +78,6 @@ def root_of(gram: AnyNDArray) -> AnyNDArray:
     except np.linalg.LinAlgError:
         least = np.linalg.eigvalsh(gram)[0]
         raise ValueError(
-            f"the Gram matrix is not positive semidefinite, as a kernel's is: an eigenvalue is "
+            f"the Gram matrix is not positive semidefinite, unlike a kernel's: an eigenvalue is "
             f"{least:.3g}"
         ) from None

@@ -1,4 +1,4 @@
-r"""The support vector machine for a kernel, data and a penalty, as criteria use it.
+r"""The support vector machine for a kernel, data and a penalty, for use in criteria.
 
 With l(z) = max(0, 1 - z) (linear slack) or max(0, 1 - z)^2 / 2 (quadratic slack) it is the mode of
 f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
@@ -88,7 +88,7 @@ class Mode(NamedTuple):
 
     @property
     def _upper(self) -> float:
-        """:return: the bound of alpha; with quadratic slack none gets near it."""
+        """:return: the bound of alpha; with quadratic slack no alpha gets near it."""
         if self.slack == "linear":
             return self.penalty
         # f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C): alpha <= C sqrt(N)
@@ -114,7 +114,7 @@ def svm_mode(
 
     :param kernel: a kernel of one latent function; include a `Constant` for a bias.
     :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
-    :param penalty: C, positive and finite; for quadratic slack twice that of `SquaredHinge`.
+    :param penalty: C, positive and finite; for quadratic slack twice the penalty of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
@@ -129,7 +129,7 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
 
     :param gram: [N, N], symmetric and positive semidefinite.
     :param Y: [N, 1].
-    :raise ValueError: also for an invalid `gram`.
+    :raise ValueError: as in `svm_mode`, and for an invalid `gram`.
     """
     gram = check_gram(gram, len(Y))
     root_of(gram)  # raises

@@ -35,8 +35,8 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
 def log_kappa(slack: str, penalty: float | tf.Tensor) -> tf.Tensor:
     """
     :param penalty: C, [].
-    :return: the logarithm of the normalizer, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), with
-        which both labels sum to at most 1 (eq. 6).
+    :return: the logarithm of the normalizer, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), which
+        makes both labels sum to at most 1 (eq. 6).
     """
     penalty = tf.convert_to_tensor(penalty, tf.float64)
     if slack == "linear":

@@ -40,26 +40,26 @@ class FactorVGP(AsBSVM):
         q(f) = N(mu, V + sum_j c_j c_j^T),   V diagonal, j = 1..J,
         ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
 
-    F the paper's free energy. It has N (J + 2) parameters instead of the N (N + 3) / 2 of
-    `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
-    Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
+    F is the paper's free energy. q has N (J + 2) parameters, while `gpflow.models.VGP` has
+    N (N + 3) / 2: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best Gaussian. An
+    evaluation costs O(N^2 J), with a new kernel O(N^3).
 
     `NestedLoop` is the paper's algorithm; as with VGP, `gpflow.optimizers.Scipy` learns q and
     kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other prediction,
     by a support vector machine with the learned kernel.
 
     V cannot represent a smooth kernel's correlations between neighbours: every direction in which K
-    exceeds its smallest eigenvalue needs a factor. With a `gpflow.kernels.White` in the kernel, for
-    instance of variance .1 with margins of 1, few factors suffice. Without it the bound of a small
-    rank is loose and prefers kernels without correlations.
+    exceeds its smallest eigenvalue needs a factor. If the kernel includes a `gpflow.kernels.White`,
+    for instance of variance .1, few factors suffice. Otherwise the bound of a small rank is loose
+    and prefers kernels without correlations.
 
     Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
     c_j = L q_factors_j, V_n = q_rest_n / [K^-1]_nn.
 
-    :ivar q_mu: [N, 1],
-    :ivar q_factors: [N, J], and
+    :ivar q_mu: [N, 1].
+    :ivar q_factors: [N, J].
     :ivar q_rest: [N, 1], above 1e-6; initially 1, and below 1 at the best q of a log-concave
-        likelihood. It tends to 1e-6, lowering the bound by 5e-7, if the factors explain all of f_n.
+        likelihood. If the factors explain all of f_n, it tends to 1e-6 (the bound loses 5e-7).
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
@@ -81,10 +81,10 @@ class FactorVGP(AsBSVM):
         :param likelihood: a likelihood of one latent function, such as `Hinge(bound="exact")`,
             `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
         :param rank: J, from 0 to N.
-        :param seed: seed of the initial factors, small and random because factors of 0 never
-            change.
+        :param seed: seed of the initial factors, which are small and random, because factors of 0
+            would never change.
         :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
-            latent functions, and if N is too large for this machine's memory.
+            latent functions, or an N that is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, *data)
         _check_one_latent(kernel, likelihood, Y)
@@ -123,7 +123,7 @@ class FactorVGP(AsBSVM):
         """
         Compute the root of the prior with the current kernel.
 
-        :raise ValueError: if K has no Cholesky factor at any jitter; names the likely cause.
+        :raise ValueError: if K has no Cholesky factor at any jitter, with the likely cause.
         """
         if tf.executing_eagerly():
             self.prior_factor()  # finds the necessary jitter

@@ -5,11 +5,11 @@ r"""The free energy of a Gaussian with factor-analysed covariance (Seeger 2000, 
     2 KL = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
 
 log|Sigma| = log|V| + log|I + C^T V^-1 C| needs only a J x J matrix. With mu = m + L a, C = L B and
-V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n: in units of its own deviation the prior is a =
-0, and u_n = 1 is the best V of rank 0 without data, however nearly singular K is. As in all factor
-analysis, the best V_n is often 0, when the factors explain all of f_n (a Heywood case). V_n^-1 then
-dwarfs I beside C^T V^-1 C, so that u_n is at least `LEAST_REST`, which raises F by half of it per
-row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest is O(N^2 J).
+V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n. In these units the prior has a = 0; without
+data the best V of rank 0 is u_n = 1, even if K is nearly singular. As in all factor analysis, the
+best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then I would be lost
+to rounding in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by half of that per
+row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest costs O(N^2 J).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpflow.likelihoods import Likelihood
 from ...data.batch import Batch
 from ...engine.prior import Prior, prior_factor
 
-#: Least u_n. Without it, optimizers of log u_n reach 1e-14, where F is wrong by 1e-3.
+#: Lower limit of u_n. Otherwise optimizers of log u_n reach 1e-14, where F is wrong by 1e-3.
 LEAST_REST = 1e-6
 
 
