@@ -93,9 +93,9 @@ def rows_of(num_rows):
 # %% [markdown]
 # ## 2. Fits, and what memory they take
 #
-# The same kernel and inducing points for all. `gb.fit` makes whole passes until the bound has
-# settled, and takes the files in the place of arrays; the hinge is calibrated by one more pass, the
-# levels need none. SVGP is fitted by minibatches of its rows, once through, with the best of three
+# All fits share the kernel and the inducing points. `gb.fit` makes whole passes until the bound has
+# settled, and reads files instead of arrays; one more pass calibrates the hinge, the levels need
+# none. SVGP is fitted by minibatches of its rows, once through, with the best of three
 # step sizes. `SGDClassifier` has the features of `Nystroem` of as many points, once through, and
 # the best of three alphas (for the largest set, what was best before). A thread looks at resident
 # memory every 10 ms; what earlier fits have left to the allocator is in nobody's.

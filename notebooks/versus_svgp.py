@@ -13,10 +13,10 @@
 # %% [markdown]
 # # SVGP with Bernoulli, and BSVM
 #
-# What changes for a GPflow user who swaps the likelihood, the model, or both: steps, time, bound,
-# error, negative log-likelihood and calibration, on the same rows, the same inducing points and the
-# same kernel. The kernel stays as it is here, so that what differs is the bound and the way to it;
-# the notebook `learned_kernels` has it learned.
+# This notebook shows what changes if a GPflow user swaps the likelihood, the model, or both: steps,
+# time, bound, error, negative log-likelihood and calibration, on the same rows, inducing points and
+# kernel. The kernel stays fixed here, so that only the bound and its optimisation differ; the
+# notebook `learned_kernels` learns it.
 
 # %%
 import sys

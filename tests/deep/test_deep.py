@@ -366,7 +366,7 @@ def test_networks_that_cannot_be_used(rows):
 def test_rows_that_do_not_fit(rows):
     X, _ = rows
     model = make(rows)
-    wrong = r"X has 5 columns, but the network takes \[4\], that is 4"
+    wrong = r"X has 5 columns, but the network takes \[4\], that is, 4"
     with pytest.raises(ValueError, match=wrong):
         CAVI().run(model, (np.ones((2, 5)), np.array([[1.0], [-1.0]])))
     with pytest.raises(ValueError, match=wrong):

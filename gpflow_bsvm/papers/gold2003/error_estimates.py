@@ -30,7 +30,7 @@ class GACV(MachineCriterion):
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
     It bounds the mean leave-one-out hinge loss from above: by Jaakkola and Haussler's bound,
-    leaving out row n lowers z_n by at most alpha_n K_nn. The bound is tight if no other row is on the
+    leaving out row n lowers z_n by at most alpha_n K_nn. It is tight if no other row is on the
     margin; otherwise such rows constrain f_n, which `HingeSpan` takes into account.
     """
 

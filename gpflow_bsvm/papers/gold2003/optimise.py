@@ -64,7 +64,7 @@ class Selection(NamedTuple):
         return svm_mode(self.kernel, data, self.penalty, slack=self.slack)
 
     def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
-        """:return: least and greatest value among the optima, for each parameter and for "value"."""
+        """:return: least and greatest value among the optima, for each parameter and "value"."""
         rows = [o.parameters | {"value": np.asarray(o.value)} for o in self.optima]
         columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}

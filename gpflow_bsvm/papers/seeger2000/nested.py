@@ -43,8 +43,8 @@ class NestedLoop(Algorithm):
         outer: a quasi-Newton method moves the hyperparameters by the gradient of F at fixed q,
                which equals the gradient of min_q F at the inner optimum.
 
-    A step consists of outer iterations, each with a few inner searches; each search starts at the
-    end of the previous search. The free energy never increases, because the best point is kept. Outer
+    A step consists of outer iterations with a few inner searches each; a search starts at the end
+    of the previous search. The free energy never increases, because the best point is kept. Outer
     variables are GPflow's unconstrained variables; if no hyperparameter is trainable, only the
     inner loop runs. Priors of hyperparameters count, as in `model.training_loss()`.
 
