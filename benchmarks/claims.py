@@ -117,9 +117,9 @@ def ecm_and_gpc(rows: pd.DataFrame) -> str:
     german, splice, waveform = (_slower(rows, "ecm", d) for d in ("german", "splice", "waveform"))
     gpc = _slower(rows, "gpc", "splice"), _slower(rows, "gpc", "waveform")
     return (
-        f"{german:.0f} times slower at 900, and on one fold each {splice:.0f} times at 2700 and "
-        f"{waveform:.0f} times at 4500; GPC, whose kernel is not learned, is the faster below 1000 "
-        f"rows, {gpc[0]:.1f} and {gpc[1]:.0f} times slower at 2700 and 4500."
+        f"{german:.0f} times slower at 900, and (one fold each) {splice:.0f} times at 2700 and "
+        f"{waveform:.0f} times at 4500. GPC, whose kernel is not learned, is faster below 1000 "
+        f"rows, but {gpc[0]:.1f} and {gpc[1]:.0f} times slower at 2700 and 4500."
     )
 
 

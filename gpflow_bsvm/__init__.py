@@ -62,7 +62,7 @@ __all__ = [
     "saving",
 ]
 
-#: Modules of the public names that are not modules themselves.
+#: The modules of public names; a name that is missing here is a module itself.
 _HOMES = {
     "BSVMClassifier": "estimators",
     "BSVMRegressor": "estimators",

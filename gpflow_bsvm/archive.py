@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from .atomic import whole_file
 
-#: Errors of seeking outside a file, as damaged files cause.
+#: Errors from seeking outside a file, which damaged files cause.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
 def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> None:
     """
     :param header: a JSON value.
-    :raise OSError: if it cannot be written; an old file remains.
+    :raise OSError: if the file cannot be written; an old file remains.
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
@@ -42,8 +42,7 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
     """
     :return: header and arrays.
     :raise OSError: if the file cannot be read.
-    :raise ValueError: for a file not written by `write_archive`, with the original error as its
-        cause.
+    :raise ValueError: for a file not written by `write_archive`; the original error is its cause.
     """
     try:
         with zipfile.ZipFile(path) as stored:
@@ -64,11 +63,11 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     Check entries after reading only the archive's directory.
 
     :param size: file size.
-    :raise ValueError: for compressed, equally named or overlapping entries, or entries beyond the
+    :raise ValueError: for compressed or overlapping entries, equal names, or entries beyond the
         end.
     """
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-        raise ValueError("it is compressed, as no file of this package is")
+        raise ValueError("it is compressed, unlike all files of this package")
     if len({entry.filename for entry in entries}) < len(entries):
         raise ValueError("two entries have the same name")
     places = sorted(

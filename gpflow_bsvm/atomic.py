@@ -17,11 +17,11 @@ _OF_DISKS = {*_FULL, errno.EFBIG, errno.EIO}
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
-    Open a file that replaces the old one when the block ends. After an error the old file, if any,
-    remains. The unfinished file is beside it, named `.<name>.part`. For a symbolic link, its target
-    is written.
+    Open a file that replaces the old file when the block ends. After an error, an old file remains.
+    The unfinished file is in the same directory, under the name `.<name>.part`. If `path` is a
+    symbolic link, its target is written.
 
-    :raise OSError: if it cannot be written; the message names the requested file.
+    :raise OSError: if the file cannot be written; the message names `path`.
     """
     place = Path(os.path.realpath(path))
     part = place.with_name(f".{place.name}.part")
@@ -42,7 +42,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
     """
     :param unfinished: temporary files and folders that will become `path`.
-    :raise OSError: an error about `path` instead of `unfinished` or the disk.
+    :raise OSError: for errors of `unfinished` or the disk; the message names `path` instead.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Checked data sets by name or from a file, in the source's order.
+"""Checked data sets, by name or from a file; rows are in the source's order.
 
 Names are looked up among the bundled sets, then in the directory of the environment variable
 GPFLOW_BSVM_DATA.
@@ -47,7 +47,7 @@ class Dataset:
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
     :ivar notes: how the source's columns were converted.
-    :ivar order: the labels in the order set by the user or type, if any.
+    :ivar order: the labels in the order that the user or their type sets, if any.
     """
 
     name: str
@@ -66,14 +66,13 @@ def load(
     **options: Unpack[Options],
 ) -> Dataset:
     """
-    :param name_or_path: one of `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; the name of a file
-        `<name>.csv` or `<name>.csv.gz` in the data directory or its folders `binary` and
-        `multiclass` ("heart", "binary/heart"). The data set's `notes` describe conversions of
-        columns.
-    :param target: label column of a file given by path; None: "y", "target", "class" or "label",
-        whichever exists.
+    :param name_or_path: a name in `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; or the name
+        ("heart", "binary/heart") of a file `<name>.csv` or `<name>.csv.gz` in the data directory or
+        its folders `binary` and `multiclass`. The result's `notes` describe conversions of columns.
+    :param target: label column of a file given by path; None: the existing column of "y", "target",
+        "class" and "label".
     :param numbers: whether labels are numbers rather than classes.
-    :param impute: allow missing values: keep NaN and add indicator columns.
+    :param impute: whether to allow missing values: they stay NaN, with indicator columns.
     :param options: options of `gpflow_bsvm.files.Reading`.
     :raise ValueError: if the set does not exist or cannot be used.
     """

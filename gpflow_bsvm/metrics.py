@@ -18,7 +18,7 @@ from .likelihoods.labels import with_both_classes
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.
 ECE_BINS = 15
-#: Allowed deviation of sums of probabilities from 1.
+#: Largest allowed deviation from 1 of a sum of probabilities.
 _ROW_SUM = 1e-6
 
 
@@ -32,8 +32,8 @@ def error(y: AnyNDArray, P: AnyNDArray) -> float:
 
 def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Half the Brier score of all classes, mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller is
-    better. For two classes it is the mean of (p(y = 1) - y)^2; a constant p = 1/2 scores 1/4.
+    Half the Brier score of all classes, the mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller
+    is better. For two classes it is the mean of (p(y = 1) - y)^2; a constant p = 1/2 scores 1/4.
     """
     one_hot = np.eye(P.shape[1])[y]  # scikit-learn supports several classes from 1.7 on
     return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
@@ -41,7 +41,7 @@ def brier(y: AnyNDArray, P: AnyNDArray) -> float:
 
 def nll(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Negative log-likelihood, mean of -log p_y: nats per row, at least 0, smaller is better; a
+    Negative log-likelihood, the mean of -log p_y, in nats per row: at least 0, smaller is better; a
     constant p = 1/C scores log C. Probabilities are clipped at 1e-15, so that a row costs at most
     34.5 nats.
     """
@@ -63,7 +63,7 @@ def auc(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Area under the ROC curve, the probability that a row of class c has a larger p_c than a row of
     another class, averaged over c: in [0, 1], greater is better; NaN if a class is absent from y.
-    For two classes both areas are equal.
+    For two classes, their areas are equal.
     """
     if len(np.unique(y)) < P.shape[1]:
         return float("nan")
@@ -110,12 +110,12 @@ class Coverage(NamedTuple):
 
 def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
     """
-    Evaluate a reject option: accept rows in order of doubt, rows of equal doubt together.
+    Evaluate a reject option. Accept rows in order of doubt; rows of equal doubt go together.
 
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
     :param doubt: [N], such as `gpflow_bsvm.prediction.mutual_information`; None: 1 - max_c p_c.
-    :raise ValueError: as `evaluate`, or unless `doubt` is one finite number per row.
+    :raise ValueError: as in `evaluate`, or unless `doubt` has a finite number for each row.
     """
     y, P = check_probabilities(y, p)
     doubt = 1 - P.max(axis=1) if doubt is None else np.asarray(doubt, np.float64)
@@ -131,7 +131,7 @@ def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -
 def check_probabilities(y: Any, p: Any) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: y as integers, and P [N, C].
-    :raise ValueError: as `evaluate`.
+    :raise ValueError: as in `evaluate`.
     """
     y = np.asarray(y)
     p = np.asarray(p, np.float64)

@@ -23,7 +23,7 @@ _WORDS: ContextVar[Callable[[str], str]] = ContextVar("words", default=str)
 
 @contextlib.contextmanager
 def told_by(words: Callable[[str], str]) -> Iterator[None]:
-    """:param words: converts the core's messages to warnings inside this context."""
+    """:param words: a function that rewords the core's messages inside this context."""
     before = _WORDS.set(words)
     try:
         yield

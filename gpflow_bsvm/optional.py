@@ -12,7 +12,7 @@ def require(module: str, extra: str = "compare") -> Any:
     :param module: name of a module, such as "pandas".
     :param extra: this package's extra that installs the module.
     :return: the module.
-    :raise ImportError: if the module is missing; names the command to install it.
+    :raise ImportError: if the module is missing; the message names the command to install it.
     """
     try:
         return importlib.import_module(module)
@@ -40,7 +40,7 @@ def check_versions() -> None:
     """
     Compare installed versions with this package's requirements, before they cause other errors.
 
-    :raise ImportError: for a package that is too old or too new; names the command to run.
+    :raise ImportError: for a package that is too old or too new; the message names a command.
     """
     from importlib import metadata  # slow imports
 
@@ -55,6 +55,6 @@ def check_versions() -> None:
     for one in needed:
         if not one.specifier.contains(found[str(one)], prereleases=True):
             raise ImportError(
-                f"{one.name} {found[str(one)]} is installed, and gpflow_bsvm needs {one}: "
+                f"{one.name} {found[str(one)]} is installed, but gpflow_bsvm needs {one}: "
                 f'pip install "{one}"'
             )

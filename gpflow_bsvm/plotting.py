@@ -42,14 +42,14 @@ def reliability_diagram(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
 ) -> Axes:
     """
-    Observed frequency against mean predicted probability per bin, of class 1 for two classes, else
-    of the most probable class (its probability is the confidence). Predictions on the diagonal are
-    calibrated. The area of a dot grows with the number of rows in its bin; bins with fewer than 5
-    are left out.
+    For each bin, plot observed frequency against mean predicted probability: of class 1 for two
+    classes, else of the most probable class (its probability is the confidence). Predictions on the
+    diagonal are calibrated. The area of a dot grows with the number of rows in its bin; bins with
+    fewer than 5 rows are left out.
 
     :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
     :param style: style of the line, such as `label`.
-    :raise ValueError: as `gpflow_bsvm.metrics.evaluate`.
+    :raise ValueError: as in `gpflow_bsvm.metrics.evaluate`.
     """
     y, P = metrics.check_probabilities(y, p)
     p = P[:, 1]

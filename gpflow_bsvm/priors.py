@@ -1,15 +1,15 @@
 r"""Default priors of kernel parameters, which make ARD safe on few rows and harmless on many.
 
 On few rows the evidence alone easily overfits a separate lengthscale for every input. On
-standardized inputs a relevant lengthscale is of the order of sqrt(D), and margins of a few units,
-so that
+standardized inputs relevant lengthscales are of the order of sqrt(D), and margins are a few units.
+The priors are therefore
 
     log lengthscale ~ N(log sqrt(D), 0.4^2 / penalty),   log variance ~ N(log 4, 1 / penalty)
 
 and for a constant kernel, an offset of f, log variance ~ N(0, 3^2 / penalty) (MAP-II). A hinge's
-log-likelihood is proportional to its penalty. With these deviations the log densities of the
-*logarithms* are proportional to it too, so that their weight against the data is constant. GPflow
-adds the density of the parameter x itself, whose additional -log x is not scaled by the penalty.
+log-likelihood is proportional to its penalty. With these deviations, so are the log densities of
+the *logarithms*, and their weight against the data is constant. GPflow adds the density of the
+parameter x itself; its additional -log x does not scale with the penalty.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .likelihoods.penalized import check_penalty
 
 __all__ = ["ard_kernel", "default_kernel", "set_default_priors"]
 
-#: Median of a variance. (The median of a lengthscale is sqrt(D), of an offset's variance 1.)
+#: Median of a variance. (Medians of lengthscales are sqrt(D), of an offset's variance 1.)
 VARIANCE = 4.0
 #: Standard deviations of logarithms; offsets may be large if one class surrounds the others.
 LENGTHSCALE_DEVIATION = 0.4
@@ -73,7 +73,8 @@ def set_default_priors(
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """
-    :return: a squared exponential with a lengthscale for every input, at the priors' medians.
+    :return: a squared exponential with a lengthscale for every input; all parameters start at their
+        priors' medians.
     :raise ValueError: for an invalid number of features, or a penalty that is not positive and
         finite.
     """
@@ -86,9 +87,9 @@ def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Ker
 
 def default_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """
-    :return: the sum of `ard_kernel` and a `Constant`, an offset of f: without the offset, f is 0
-        and both classes are equally probable far from all rows.
-    :raise ValueError: as `ard_kernel`.
+    :return: the sum of `ard_kernel` and a `Constant`, an offset of f. Without it, far from all rows
+        f is 0 and both classes are equally probable.
+    :raise ValueError: as in `ard_kernel`.
     """
     kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(1.0)
     set_default_priors(kernel, num_features, penalty=penalty)

@@ -98,7 +98,8 @@ assert augmented_history.elbo[-1] <= history.elbo[-1]  # it is a bound on the fi
 # %% [markdown]
 # ## 3. Test it as the package tests its own
 #
-# Closed sites against automatic differentiation, and a step against GPflow's `NaturalGradient`.
+# We compare closed sites with automatic differentiation, and a step with GPflow's
+# `NaturalGradient`.
 
 # %%
 random = np.random.default_rng(0)

@@ -13,10 +13,9 @@
 # %% [markdown]
 # # Probabilities, where the true ones are known
 #
-# A support vector machine is asked on which side a row lies; what is its probability worth? Data
-# whose probabilities are known, and five ways to estimate them: SVC with Platt's sigmoid or
-# isotonic regression, SVGP with Bernoulli, and the Bayesian SVM with the hinge and with levels of
-# probability.
+# A support vector machine decides on which side a row lies. How good is its probability? We
+# estimate known probabilities in five ways: by SVC with Platt's sigmoid or isotonic regression,
+# SVGP with Bernoulli, and the Bayesian SVM with the hinge and with levels of probability.
 
 # %%
 import time

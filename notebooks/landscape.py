@@ -14,8 +14,7 @@
 # # What the criteria see
 #
 # Gold and Sollich (2003) found that every simple criterion of a support vector machine has many
-# local optima. Here are the landscapes over two hyperparameters, where one can look at them. One
-# claim a section.
+# local optima. Two hyperparameters let us draw these landscapes. Each section tests one claim.
 
 # %%
 import warnings
@@ -52,8 +51,8 @@ def errors(f):
 # %% [markdown]
 # ## 1. The plane
 #
-# At every place of a grid of lengthscale and variance: two support vector machines, of linear and
-# of quadratic slack, and a Bayesian one, here by the evidence lower bound that `VEM` climbs.
+# At every point of a grid of lengthscale and variance we fit two support vector machines, with
+# linear and quadratic slack, and a Bayesian one, whose evidence lower bound `VEM` maximizes.
 
 # %%
 LINEAR = {
@@ -98,13 +97,13 @@ costs |= over_the_plane(of_posterior, step=2)
 # %% [markdown]
 # ## 2. Every landscape has more than one hill
 #
-# Colours are ranks: the darkest is the best tenth of the plane by the criterion. A ring is a local
-# optimum, better than its eight neighbours; the star is the best of all. The white lines are `VEM`
-# from three starts, the dots, which needs no grid. From where a kernel makes sense, and from far to
-# the smooth side, it ends in one place; from a small lengthscale in another, where every row stands
-# for itself and errors are many: the bound is better there. The evidence of a hinge that is no
-# probability has that hole, and Laplace's evidences a deeper one, in a corner, without an end.
-# `BSVMClassifier` has priors against it.
+# Colours show ranks: the darkest is the criterion's best tenth of the plane. A ring is a local
+# optimum, better than its eight neighbours; the star is the best point. The white lines show `VEM`
+# from three starts (dots); it needs no grid. From a sensible or a much too smooth kernel it ends at
+# one point. From a small lengthscale it ends at another point, where rows do not inform each other
+# and errors are many, but the bound is better. The evidence has this hole because the hinge is not
+# normalized; Laplace's evidences have a deeper hole, in a corner, without an end. `BSVMClassifier`
+# has priors against it.
 
 
 # %%
@@ -184,10 +183,9 @@ assert np.abs(ends_of_vem[0] - ends_of_vem[1]).max() < 0.3 < ends_of_vem[0, 0] -
 # %% [markdown]
 # ## 3. What GACV overstates
 #
-# All three curves are of the mean hinge loss of rows left out: GACV lets each margin fall by alpha
-# k(x, x), as if the row stood alone. Rows on the margin hold f in place, and `HingeSpan` counts
-# only what they leave. GACV never errs to the other side, and is exact where nothing is on the
-# margin.
+# All three curves estimate the mean hinge loss of left-out rows. GACV lowers each margin by alpha
+# k(x, x), as if the row stood alone. Rows on the margin constrain f, and `HingeSpan` takes this
+# into account. GACV is never too low, and it is exact if no row is on the margin.
 
 # %%
 penalties = np.geomspace(0.01, 300, 16)

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Learned kernels
 #
-# A lengthscale for every input, learned: by `VEM` and `ML2` of this package, by Adam and natural
-# gradients or L-BFGS in GPflow's SVGP, and, as SVC knows no gradient, by a grid search with one
-# lengthscale for all. Which inputs matter is known here, so that it can be seen who finds them.
+# We learn a lengthscale for every input: by `VEM` and `ML2` of this package, and by Adam and
+# natural gradients or L-BFGS in GPflow's SVGP. SVC has no gradient, so a grid search chooses one
+# lengthscale for all inputs. We know which inputs matter, and see which methods find them.
 
 # %%
 import time
@@ -42,9 +42,9 @@ ROUNDS, RATES, SKIPPED = 250, (0.02, 0.05, 0.1), ()
 # %% [markdown]
 # ## 1. Data
 #
-# Friedman's function: ten inputs, uniform, of which the first five matter, four of them much. A row
-# is of class 1 where function and noise are above the median: nobody errs in less than some 6 %.
-# Beside it `breast_cancer`, 30 inputs of which many say the same.
+# Friedman's function has ten uniform inputs; the first five matter, four of them much. A row has
+# class 1 if function plus noise is above the median, with a Bayes error of some 6 %. The other set
+# is `breast_cancer`, with 30 inputs, many of them redundant.
 
 
 # %%
@@ -172,8 +172,8 @@ Hinge, LevelHinge = gb.likelihoods.Hinge, gb.likelihoods.LevelHinge
 # %% [markdown]
 # ## 4. SVC by grid search
 #
-# C and gamma of a grid of 25, then Platt's sigmoid on five folds. Its gamma is one for all inputs:
-# with one for each, a grid of five values has 5^11 entries.
+# C and gamma come from a grid of 25, then Platt's sigmoid from five folds. All inputs share one
+# gamma: with a gamma for each input, a grid of five values would have 5^11 entries.
 
 
 # %%

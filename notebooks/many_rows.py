@@ -13,9 +13,9 @@
 # %% [markdown]
 # # More rows than one wants in memory
 #
-# Rows in Parquet files, which this notebook writes to a temporary directory: a fit that reads them
-# piece by piece, what memory it takes, what an interruption costs, and rows that come later; beside
-# it GPflow's SVGP on minibatches and scikit-learn's `SGDClassifier`, which read the same files.
+# This notebook writes Parquet files to a temporary directory, and fits models that read the rows
+# piece by piece. It measures memory and the cost of an interruption, and adds later rows. GPflow's
+# SVGP on minibatches and scikit-learn's `SGDClassifier` read the same files.
 
 # %%
 import gc
@@ -48,9 +48,9 @@ SIZES, M, BATCH, TEST_ROWS = (15_000, 75_000, 300_000), 64, 1000, 20_000
 # %% [markdown]
 # ## 1. Files
 #
-# Generated rows in the manner of the SUSY data: 18 columns, overlapping classes, of which nobody
-# errs in less than .206. A file for every 65 536 rows at most, written as they are made: at no time
-# are all of them in memory. Scaled as the first block is.
+# The rows are generated in the manner of the SUSY data: 18 columns, and overlapping classes with a
+# Bayes error of .206. Each block of up to 65 536 rows is written to a file at once, so that memory
+# never holds all rows. The first block determines the scaling.
 
 # %%
 directory = tempfile.TemporaryDirectory()
@@ -93,9 +93,9 @@ def rows_of(num_rows):
 # %% [markdown]
 # ## 2. Fits, and what memory they take
 #
-# The same kernel and inducing points for all. `gb.fit` makes whole passes until the bound has
-# settled, and takes the files in the place of arrays; the hinge is calibrated by one more pass, the
-# levels need none. SVGP is fitted by minibatches of its rows, once through, with the best of three
+# All fits share the kernel and the inducing points. `gb.fit` makes whole passes until the bound has
+# settled, and reads files instead of arrays; one more pass calibrates the hinge, the levels need
+# none. SVGP is fitted by minibatches of its rows, once through, with the best of three
 # step sizes. `SGDClassifier` has the features of `Nystroem` of as many points, once through, and
 # the best of three alphas (for the largest set, what was best before). A thread looks at resident
 # memory every 10 ms; what earlier fits have left to the allocator is in nobody's.
@@ -252,10 +252,10 @@ plt.show()
 # %% [markdown]
 # ## 3. An interruption
 #
-# `checkpoint=` is a directory of the fit's own. Here the fit is interrupted after its second pass,
-# as Ctrl-C would; a killed process is no different, for all that the second call knows is in the
-# files (docs/lab/checkpoints.md has processes that were killed). The call is
-# made again, with a model that knows nothing, and ends with the same q to the last bit.
+# `checkpoint=` is a directory for this fit. Here the fit is interrupted after its second pass, as
+# by Ctrl-C. A killed process is no different, because the second call reads everything from the
+# files (docs/lab/checkpoints.md reports on killed processes). The same call with a new model ends
+# with the same q to the last bit.
 
 # %%
 small, middle, *_ = SIZES
@@ -292,8 +292,8 @@ assert (again.q_mu.numpy() == undisturbed.q_mu.numpy()).all()
 # %% [markdown]
 # ## 4. Rows that come later
 #
-# `Streaming` takes new rows without the old ones. A fit to the smallest set, then four parts of the
-# next one, each looked at once they are there and never again; beside it one fit to all of them.
+# `Streaming` learns from new rows without the old rows. After a fit to the smallest set it reads
+# four parts of the next set, each part only once. We compare it with a fit to all of these rows.
 
 # %%
 edges = np.linspace(small, middle, 5).astype(int)
@@ -319,10 +319,10 @@ pd.DataFrame(later).set_index("rows").round(4)
 # %% [markdown]
 # ## 5. All in one table
 #
-# `memory`: most MB beyond those before the fit. `time`: processor seconds on the machine that ran
-# this, reading included and tracing not, those of *BSVM, hinge, calibrated* are 1; settings of the
-# others are chosen in hindsight by these very test rows, and only the best one counts. `distance`:
-# root mean square of p - P, P the true probability; nobody errs in less than `least`.
+# `memory`: largest number of MB in addition to those before the fit. `time`: processor seconds
+# (including reading, without tracing), relative to *BSVM, hinge, calibrated*. For the other methods
+# the best setting on these test rows counts, chosen in hindsight. `distance`: root mean square of
+# p - P, where P is the true probability. `least`: the Bayes error.
 
 # %%
 directory.cleanup()
@@ -338,16 +338,16 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 # ## What is seen
 #
 # At a fixed kernel all are within .003 of each other in NLL from 75 000 rows on, and more rows
-# hardly help: 64 points at this kernel have no more to say. One pass of SVGP in minibatches takes
-# a third to a half of the time of our whole fit, and scores as well; Nystroem and SGD, with a
-# chosen alpha, are as cheap, have the best NLL on the largest set, and are farther from the true
-# probabilities. What our passes buy is a fit without step size or schedule, and an end that is
-# known.
+# hardly help: 64 points at this kernel cannot represent more. One pass of SVGP in minibatches takes
+# a third to a half of the time of our whole fit, and scores as well. Nystroem and SGD, with a
+# chosen alpha, are as cheap and have the best NLL on the largest set, but are farther from the true
+# probabilities. In return for its passes, our fit needs neither step size nor schedule, and
+# detects its end.
 #
-# Memory is no argument at these sizes: ours keeps features as long as they take less than 256 MB,
-# and so takes more than the rows themselves would, the minibatches of others a few MB. The
-# interrupted fit goes on in the pass in which it was, and ends bit by bit where the undisturbed
-# one does; parts in turn end where one fit to all ends.
+# Memory does not matter at these sizes: our fit keeps features if they take less than 256 MB, which
+# is more than the rows would take; minibatches of other methods take a few MB. The interrupted fit
+# continues in its last pass, and ends at the same bits as the undisturbed fit. Parts in turn end
+# where one fit to all rows ends.
 
 # %% [markdown]
 # ## What this does not show

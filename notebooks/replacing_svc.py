@@ -192,10 +192,10 @@ changes.round(4)
 # %% [markdown]
 # ## 4. All in one table
 #
-# Error is that of `predict`; `disagree`, rows of which `predict` and `predict_proba` say different
-# classes. `time`: processor seconds of all fits on the machine that ran this, those of
-# *SVC(probability=True)*, which chooses nothing, are 1; for ours the first fit of a kind traces
-# graphs, some seconds, and that is in it, too.
+# Errors are those of `predict`. `disagree`: rows for which `predict` and `predict_proba` give
+# different classes. `time`: processor seconds of all fits, relative to *SVC(probability=True)*,
+# which chooses nothing. Our times include some seconds for tracing graphs in the first fit of a
+# kind.
 
 # %%
 table = rows.set_index(["data", "method"])

@@ -13,10 +13,10 @@
 # %% [markdown]
 # # SVGP with Bernoulli, and BSVM
 #
-# What changes for a GPflow user who swaps the likelihood, the model, or both: steps, time, bound,
-# error, negative log-likelihood and calibration, on the same rows, the same inducing points and the
-# same kernel. The kernel stays as it is here, so that what differs is the bound and the way to it;
-# the notebook `learned_kernels` has it learned.
+# This notebook shows what changes if a GPflow user swaps the likelihood, the model, or both: steps,
+# time, bound, error, negative log-likelihood and calibration, on the same rows, inducing points and
+# kernel. The kernel stays fixed here, so that only the bound and its optimisation differ; the
+# notebook `learned_kernels` learns it.
 
 # %%
 import sys
@@ -40,9 +40,9 @@ from generated import SusyLike  # of this repository
 # %% [markdown]
 # ## 1. Data, inducing points, kernel
 #
-# Two sets: one of clean classes, `breast_cancer` of scikit-learn, and one of classes that overlap,
-# generated, on which nobody errs in less than .206 of the rows. Splits are of equal size, so that
-# nobody traces a graph twice.
+# There are two sets: scikit-learn's `breast_cancer`, with clean classes, and a generated set with
+# overlapping classes and a Bayes error of .206. All splits have the same size, so that no method
+# traces a graph twice.
 
 # %% short="NAMES, SPLITS, ROWS, M, SIZES = ['generated'], 1, 300, 20, (0.3,)"
 NAMES, SPLITS, ROWS, M = ["breast cancer", "generated"], 2, 2000, 100
@@ -78,10 +78,10 @@ def usual_kernel(num_features):
 # %% [markdown]
 # ## 2. The ways to fit
 #
-# GPflow's `NaturalGradient` on all rows, in a compiled step that reports the bound which it meets
-# on its way, as an SVGP user would write it; stopped by the rule of `gb.fit`, when a step gains
-# less than 1e-5 of the bound. It has the best of three step sizes for each data set, in hindsight.
-# Seconds are those of the processor, and of a second fit: the first one also traces.
+# GPflow's `NaturalGradient` uses all rows, in a compiled step that also returns the bound, as an
+# SVGP user would write it. It stops by the rule of `gb.fit`: when a step gains less than 1e-5 of
+# the bound. For each data set it has the best of three step sizes, in hindsight. Times are
+# processor seconds of a second fit, because the first fit also traces.
 
 
 # %%
@@ -224,8 +224,8 @@ for data_name, bound in last.ELBO.unstack().iterrows():
 # %% [markdown]
 # ## 4. Are the probabilities right?
 #
-# All test rows of all splits, generated data, where the true probability is known: how often y = 1
-# where a method says p, and how far its p is from the true one.
+# On the generated data we know the true probability. Over all test rows of all splits: how often is
+# y = 1 where a method predicts p, and how far is its p from the true probability?
 
 # %%
 shown = {
@@ -249,10 +249,10 @@ plt.show()
 # %% [markdown]
 # ## 5. At a kernel of large variance
 #
-# GPflow's `Bernoulli` keeps its probabilities a thousandth away from 0 and 1. Where the kernel's
-# variance is large, as evidence likes it on clean classes, sites beyond that floor have a negative
-# precision, and natural gradients lose their positive definite q. Here the kernel's variance is
-# 100; where a step works the table has the number of steps, where it does not, what came of it.
+# GPflow's `Bernoulli` keeps its probabilities a thousandth away from 0 and 1. If the kernel's
+# variance is large, which the evidence prefers on clean classes, sites beyond that floor have a
+# negative precision, and natural gradients no longer keep q positive definite. Here the variance is
+# 100. If a step size works, the table shows the number of steps; otherwise it shows the failure.
 
 # %%
 data, X_test, y_test = prepared(cancer(0))
@@ -270,9 +270,9 @@ pd.Series(wide).unstack().fillna("")
 # %% [markdown]
 # ## 6. All in one table
 #
-# Means over splits. Seconds are processor seconds on the machine that ran this, those of *BSVM,
-# hinge* are 1; `first` has the tracing of graphs, which a process pays once. Bounds of different
-# likelihoods cannot be compared. NLL in nats per row.
+# Values are means over splits. Times are processor seconds relative to *BSVM, hinge*; `first`
+# includes the tracing of graphs, which each process does once. Bounds of different likelihoods
+# cannot be compared. NLL is in nats per row.
 
 # %%
 table = rows.groupby(["data", "method"], sort=False).mean(numeric_only=True).drop(columns="seed")
@@ -292,10 +292,10 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 # scores, in fewer steps, in as much time on the small set and in a third of it on the other. Swap
 # the likelihood alone, and GPflow's natural gradients find what `BSVM` finds.
 #
-# The hinge as it is has the worse probabilities where classes overlap, and better ones than
-# Bernoulli where they are clean. Calibration, which costs half a fit, leaves it .001 nats behind
-# Bernoulli on the generated set, and .02 before it on breast cancer. Levels are a little ahead on
-# the generated set, in NLL and error, and with Bernoulli on the other, at twice the time of a
+# Without calibration, the hinge has worse probabilities than Bernoulli if classes overlap, and
+# better ones if classes are clean. Calibration costs half a fit; the hinge is then .001 nats behind
+# Bernoulli on the generated set, and .02 ahead on breast cancer. Levels are a little ahead in NLL
+# and error on the generated set, and level with Bernoulli on the other, at twice the time of a
 # hinge.
 #
 # A first fit is dominated by tracing: some three to eight units of ours against some 15 for a

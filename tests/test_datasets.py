@@ -162,14 +162,14 @@ def test_booleans_are_numbers(tmp_path):
         (b"", "it is empty, without a header line"),
         (b"a,y\n", "no rows"),
         (b"a,y\n1,2\n2,2\n", "column 'y' holds one class only .2."),
-        (b"a,b\n1,2\n2,2\n", "none of y, target, class, label among a, b$"),
+        (b"a,b\n1,2\n2,2\n", "columns, a, b, include none of y, target, class, label$"),
         (b"a,y,class\n1,2,3\n2,2,3\n", "more than one of y, target, class, label"),
-        (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "several columns .a.: rename"),
+        (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "several columns named .a.: rename"),
         (b"1,2\n1,2\n2,2\n", "the first line of .* has numbers instead of the columns' names"),
-        (b"y\n0\n1\n", "no columns for X beside target"),
+        (b"y\n0\n1\n", "no columns for X besides target"),
         (
             b"a,b,y\n1,2,0\n3,wood,1\n",
-            r"column 'b' holds numbers, and others such as 'wood' \(row 1\): na_values=\['wood'",
+            r"column 'b' holds numbers and texts such as 'wood' \(row 1\): give na_values=\['wood'",
         ),
         (b"a,b,y\n1,2,0\n3,?,1\n", "X holds nan \\(row 1, column 'b'\\)"),
         (b"a,b,y\n1,2,0\n3,,1\n", "X holds nan \\(row 1, column 'b'\\)"),
@@ -265,4 +265,4 @@ def test_missing_values_are_counted_in_the_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,w,y\n1,u,p\n,v,q\n,,p\n4,x,q\n")
     notes = load(str(path), impute=True).notes
-    assert any(note.startswith("3 values are missing") for note in notes)
+    assert any(note.startswith("medians replace 3 missing values") for note in notes)

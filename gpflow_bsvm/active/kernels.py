@@ -41,14 +41,13 @@ def best_kernel(
     model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[dict[str, Any]] | None = None
 ) -> None:
     """
-    Set a model to the best of some kernels, including its current kernel, with q fitted to these
-    rows. The criterion is the sum over rows of the leave-one-out log density, plus the log prior
-    density of the trainable parameters. (The evidence is unsuitable: with few labels, the
-    unnormalized hinge prefers a variance of 0.) After an interrupt the model has the best kernel so
-    far.
+    Set a model to the best of its current kernel and some others, with q fitted to these rows. The
+    criterion is the leave-one-out log density, summed over rows, plus the log prior density of the
+    trainable parameters. (The evidence is unsuitable: with few labels, the unnormalized hinge
+    prefers a variance of 0.) After an interrupt the model has the best kernel so far.
 
-    :param X: [n, D], and Y: [n, P]. A class's only row does not count, because other rows cannot
-        predict it. If no row counts, the kernel does not change.
+    :param X: [n, D], and Y: [n, P]. The only row of a class does not count, because other rows
+        cannot predict it. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates

@@ -1,7 +1,7 @@
 """Policies of active learning: plain functions that score rows.
 
-A loop takes five lines (docs/lab/active-learning.md). Or use scikit-activeml's strategies with a
-`gpflow_bsvm.active.scikit_activeml.ModelClassifier`.
+A loop takes five lines (docs/lab/active-learning.md). Alternatively, use scikit-activeml's
+strategies with a `gpflow_bsvm.active.scikit_activeml.ModelClassifier`.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClas
 
 class ModelClassifier(_SkactivemlClassifier):
     """
-    A model as the `clf` or `ensemble` of a query strategy, with its current kernel and inducing
-    points: `fit` runs `CAVI` on the labelled rows, in milliseconds for some hundred rows.
+    A model as the `clf` or `ensemble` of a query strategy. It keeps its kernel and inducing points:
+    `fit` runs `CAVI` on the labelled rows, in milliseconds for some hundred rows.
 
     :ivar model_: a copy, with q fitted to these rows.
     """
@@ -36,7 +36,7 @@ class ModelClassifier(_SkactivemlClassifier):
     def __init__(self, model: Any = None, classes: Any = None, missing_label: Any = np.nan) -> None:
         """
         :param model: a model such as a `BSVM` of L latent functions; not changed.
-        :param classes: [C], the labels for its classes 0..C-1, in increasing order.
+        :param classes: [C], the labels of the model's classes 0..C-1, in increasing order.
         :param missing_label: the value in y for an unknown label.
         """
         super().__init__(classes, missing_label)

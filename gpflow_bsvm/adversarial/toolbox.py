@@ -30,8 +30,8 @@ def art_classifier(
     x) through the whole model (latent functions, kernel, its network, standardization). ART itself
     rounds perturbed rows to single precision.
 
-    :param target: a model of this package or GPflow; or a fitted `BSVMClassifier`, with unscaled
-        rows. After a later fit call this function again.
+    :param target: a model of this package or GPflow; or a fitted `BSVMClassifier`, whose rows are
+        unscaled. After another fit, call this function again.
     :param input_shape: shape of a row, such as (D,).
     :param clip: lower and upper limits of X, numbers or [D], such as (0, 1) for images; ART clips
         perturbed rows. None: no limits.

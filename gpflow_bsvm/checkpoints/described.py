@@ -1,6 +1,6 @@
 """
-Convert any value to a text that is equal in every process and changes with the value's code and
-everything that the code reads, to recognize changed kernels or functions of a user.
+Convert any value to a text, to recognize changed kernels or functions of a user. The text is equal
+in every process; it changes with the value's code and everything that the code reads.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def described(value: Any, told: Collection[int] = (), objects: bool = True) -> s
     """
     :param told: ids of parameters and variables with values recorded elsewhere.
     :param objects: whether to include attributes of objects, or only their classes.
-    :return: the text. It includes library code by name, other code completely, with the globals,
-        class attributes and closure variables that the code reads.
+    :return: the text. It includes library code by name, and other code completely, with all
+        globals, class attributes and closure variables that this code reads.
     """
     return _Walk(told, objects).of(value)
 
@@ -103,7 +103,7 @@ class _Walk:
         return self._callable(value) or self._object(value)
 
     def _callable(self, value: Any) -> str:
-        """:return: a text; empty for objects that are not based on a function."""
+        """:return: a text; empty if the object is not based on a function."""
         if isinstance(value, functools.partial):
             return self._all([value.func, value.args, value.keywords])
         if isinstance(value, types.MethodType):

@@ -1,4 +1,4 @@
-"""Checkpoints in a directory, or none; files are complete or absent."""
+"""Checkpoints in a directory, or none; each file is complete or absent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..checks import check_whole
 from .values import ValueDecoder, ValueEncoder
 
 Directory = str | os.PathLike[str]
-#: Texts that must agree to continue a fit, by their name in errors.
+#: Strings that must agree to continue a fit, by their names in errors.
 Identity = dict[str, str]
 #: Part of the identity of rows whose order changes with each pass.
 ANY_ORDER = ("first batch", "any")
@@ -35,8 +35,8 @@ class Checkpoints:
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """
-        :param like: the content of a new fit: stored content must have the same types, dtypes and
-            shapes, where given.
+        :param like: the content of a new fit. Stored content must have the same types, dtypes and
+            (where given) shapes.
         :param use: called with the content; if it fails, the previous content is tried.
         :return: the latest valid content, or None.
         :raise OtherFit: if the content belongs to another fit.
@@ -47,9 +47,9 @@ class Checkpoints:
         """
         Write the state if it is due.
 
-        :param number: steps or draws so far.
-        :param content: a function that returns numbers, strings, arrays and tensors in any
-            structure of tuples, lists, dictionaries and NamedTuples; called on writing.
+        :param number: number of steps or draws so far.
+        :param content: a function, called when writing. It returns numbers, strings, arrays and
+            tensors in any structure of tuples, lists, dictionaries and NamedTuples.
         """
 
     def flush(self) -> None:
@@ -106,7 +106,7 @@ class InDirectory(Checkpoints):
                 raise
             except Exception as error:  # damaged contents raise any error
                 _warn(
-                    f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
+                    f"{path} is not a complete checkpoint ({type(error).__name__}: "
                     f"{error}): the previous checkpoint is used, if any"
                 )
                 continue
@@ -134,7 +134,7 @@ class InDirectory(Checkpoints):
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
         if different:
             raise OtherFit(
-                f"the checkpoints in {self._directory} are of another fit: "
+                f"the checkpoints in {self._directory} belong to another fit: "
                 f"{'; '.join(different)}. Give another directory, or delete this one to start "
                 "again"
             )
@@ -161,7 +161,7 @@ class InDirectory(Checkpoints):
         except OSError as error:
             if not self._failed:
                 _warn(
-                    f"{path} could not be written ({error.strerror or error}): the fit goes on, "
+                    f"{path} could not be written ({error.strerror or error}): the fit continues, "
                     "and tries again at its next checkpoint; the last complete checkpoint remains"
                 )
             self._failed = True
@@ -179,9 +179,9 @@ def open_checkpoints(
     directory: Directory | None, every: int, identify: Callable[[], Identity]
 ) -> Checkpoints:
     """
-    :param directory: the directory, created if absent; None: nothing is kept.
+    :param directory: the directory, created if absent; None: keep nothing.
     :param every: write each `every`-th offered state.
-    :param identify: a function that returns this fit's identity; called only if anything is kept.
+    :param identify: a function that returns this fit's identity; called only with a directory.
     :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
     """
     return Checkpoints() if directory is None else InDirectory(directory, every, identify())

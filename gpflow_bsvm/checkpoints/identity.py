@@ -21,7 +21,7 @@ from .directory import ANY_ORDER, Identity
 
 #: Rows of the first minibatch, if rows can only be read in order.
 _FEW_ROWS = 100
-#: Number of values shown in an error; longer values are only mentioned.
+#: Number of values shown in an error; an error only mentions longer values.
 _SHOWN = 4
 
 
@@ -104,7 +104,7 @@ def _of_learned(parameter: Any) -> str:
 
 
 def _of_data(source: Source) -> Identity:
-    """Identify data by all rows if this costs less than a pass of the fit, else by other facts."""
+    """Identify data by all rows if this costs less than a pass of the fit; else by other facts."""
     known = {**source.marks, **{f"data {n}": text for n, text in source.digests().items()}}
     if source.indexed:
         return {**known, "rows": str(source.num_rows)}

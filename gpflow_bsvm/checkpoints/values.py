@@ -1,7 +1,7 @@
 """
-Convert numbers, texts, arrays and structures of them to JSON and arrays, and back.
+Convert numbers, strings, arrays and structures of them to JSON and arrays, and back.
 
-A dictionary with a "kind" describes values that JSON lacks.
+A dictionary with a "kind" describes a value that JSON lacks.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ValueEncoder:
 
     def encode(self, value: Any, place: str) -> Any:
         """
-        :param value: numbers, strings, arrays, tensors and a subclass's other types, in any
+        :param value: numbers, strings, arrays, tensors and other types known to a subclass, in any
             structure of tuples, lists, dictionaries and NamedTuples.
         :param place: the user's name for the value.
         :return: the description.
@@ -94,8 +94,8 @@ class ValueEncoder:
 
     def _object(self, value: Any, place: str) -> dict[str, Any]:
         raise TypeError(
-            f"{place} is a {full_name(type(value))}, which a checkpoint cannot hold: it holds "
-            "numbers, texts, dates, and arrays of them"
+            f"{place} is a {full_name(type(value))}, which a checkpoint cannot hold; it can hold "
+            "numbers, strings, dates, and arrays of these"
         )
 
     def _store(self, value: Any) -> int:
@@ -146,5 +146,5 @@ class ValueDecoder:
         items = self._items(node)
         named = isinstance(cls, type) and tuple in cls.__mro__ and hasattr(cls, "_fields")
         if not named or len(cls._fields) != len(items):
-            raise ValueError(f"{node['class']} is no NamedTuple of {len(items)} fields")
+            raise ValueError(f"{node['class']} is not a NamedTuple of {len(items)} fields")
         return tuple.__new__(cls, items)

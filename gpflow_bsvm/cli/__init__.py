@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail(2, in_shell(" ".join(str(error).split("\n"))))
     except KeyboardInterrupt:
         kept = args.output.with_name(f"{args.output.name}.partial")
-        again = "; the same command goes on from there" if kept.is_dir() else ""
+        again = "; the same command continues from there" if kept.is_dir() else ""
         print(f"{PROGRAM}: interrupted{again}", file=sys.stderr)
         return 130
     except Exception as error:  # report any error in one line
@@ -56,4 +56,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _end_of_pipe() -> int:
     """:return: 1, since the output is closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
-    return fail(1, "the output's reader has ended")
+    return fail(1, "the program that reads the output has ended")

@@ -31,17 +31,17 @@ def _line(begin: str, entry: Entry) -> str:
     return textwrap.fill(begin + entry.description, 100, subsequent_indent=" " * len(begin))
 
 
-_EPILOG = f"""models (C: number of classes; by default {", ".join(default_baselines(2))}
-take part, for numbers {", ".join(default_baselines(0))}, and with
---fixed-kernel all of classes that suit the data but BSVMClassifier):
+_EPILOG = f"""models (C: number of classes). Default for classes: {", ".join(default_baselines(2))},
+for numbers: {", ".join(default_baselines(0))}; with --fixed-kernel:
+all models for classes that suit the data, except BSVMClassifier:
 """ + "\n".join(_line(f"  {name:<16}", entry) for name, entry in BASELINES.items())
 
 #: Notes for a reader of the tables.
 _TIMES = """\
-Scores: mean±standard deviation over the held-out parts; * no model is better. Stars and sentences
-come from the same paired 95 % intervals over rows, which hold for all pairs together. Times:
-median, to set up and fit, of the folds after the first, in which TensorFlow traces, without scaling
-and k-means; and to predict, in a second call."""
+Scores: mean±standard deviation over the held-out parts; *: no model is better. Stars and sentences
+come from the same paired 95 % intervals over rows, which hold for all pairs together. Times are
+medians over the folds, without the first, in which TensorFlow traces. A fit includes the setup, but
+neither scaling nor k-means; a prediction is a second call."""
 
 
 def add_to(subparsers: Any) -> None:
@@ -50,8 +50,8 @@ def add_to(subparsers: Any) -> None:
         "compare",
         help="cross-validate Bayesian SVMs, SVGP and SVC on the same folds",
         description="Cross-validate classifiers or regressors on the same folds, with the same "
-        "scaling. Each learns\nits kernel, or all use one (--fixed-kernel). Prints a table and "
-        "verdicts per data set and writes\nresults.csv, results.json and pictures.",
+        "scaling. Each learns\nits kernel, or all use one (--fixed-kernel). Print a table and "
+        "verdicts per data set, and write\nresults.csv, results.json and pictures.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -66,7 +66,7 @@ def add_to(subparsers: Any) -> None:
         "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
     task = "kind of labels: classes, or numbers (bundled set: "
-    task += f"{DEFAULT_NUMBERS[0]}); default: classification, unless they may be either"
+    task += f"{DEFAULT_NUMBERS[0]}); default: classification; required if they may be either"
     add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
@@ -88,7 +88,7 @@ def add_to(subparsers: Any) -> None:
     add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures")
-    missing = "replace missing values by medians of the training rows, add indicator columns"
+    missing = "replace missing values by medians of the training rows, and add indicator columns"
     add("--impute", action="store_true", help=missing)
     add_arguments(parser)
 
@@ -235,7 +235,7 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
         write_page(comparisons, args.report, command=args.typed, pictures=not args.no_plots)
     except Exception as error:  # any error: the results are already written
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-        return fail(1, f"results are in {args.output}, but no report {args.report}: {reason}")
+        return fail(1, f"{args.output} holds the results, but {args.report} failed: {reason}")
     return 0
 
 

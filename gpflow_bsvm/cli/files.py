@@ -34,7 +34,7 @@ _LISTS = {
     "drop": ("A,B", "columns to leave out"),
     "words": ("A,B", "columns of categories that look like numbers or have many values"),
     "dates": ("A,B", "columns of dates (2020-01-31) or times (15:30), as days since 1970"),
-    "na-values": ("A,B", "texts for missing values (default: NA, ?, - and others among numbers)"),
+    "na-values": ("A,B", "values that mean missing (default: NA, ?, - and others among numbers)"),
     "names": ("A,B", "names of all columns, if the file has no header"),
 }
 _TEXTS = {
@@ -51,9 +51,9 @@ _HOW = (
 _IN_SHELL = {
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
-    "BSVMRegressor is for numbers": "--task regression is for numbers",
-    ', texts or classes="any" of files are': ", --task classification is",
-    "drop or impute such rows first": "a model that is trained with --impute fills such values",
+    "Use BSVMRegressor for": "Use --task regression for",
+    'give strings, or classes="any" with files': "use --task classification",
+    "drop or impute such rows first": "a model trained with --impute fills such values",
     "Give another directory, or delete this one to start": "Give another --output, or delete that "
     "directory to start",
 }
@@ -110,7 +110,7 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     if not args.sure and look_like_numbers(classes, table.rows):
         raise ValueError(
             f"column {table.columns.target!r} of {paths[0]} holds {len(classes)} different numbers "
-            f"in {table.rows} rows: say --task regression, or --task classification"
+            f"in {table.rows} rows: give --task regression, or --task classification"
         )
     args.task = args.task or TASKS[0]
     if table.holes and not args.impute:
@@ -150,7 +150,7 @@ def _option(found: re.Match[str]) -> str:
 
 
 def joined(names: Sequence[Any]) -> str:
-    """:return: a text that `split` converts to these names."""
+    """:return: a string that `split` converts to these names."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
@@ -164,6 +164,6 @@ def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
     if not os.access(folder, os.W_OK):
         raise ValueError(f"directory {folder} cannot be written to: give another --output")
     if output.is_dir():
-        raise ValueError(f"{output} is a directory, and the name of a file is needed")
+        raise ValueError(f"{output} is a directory, but a file name is needed")
     if output.exists() and any(os.path.samefile(output, one) for one in inputs):
-        raise ValueError(f"{output} is read, and would be overwritten: give another --output")
+        raise ValueError(f"{output} is an input and would be overwritten: give another --output")

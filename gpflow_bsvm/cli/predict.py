@@ -72,7 +72,7 @@ def _predict(args: argparse.Namespace) -> int:
     if "na_values" in given:
         given["na_values"] = [*known.get("na_values", ()), *given["na_values"]]
     if wrong := sorted({*given.get("words", ())} & {*features}):
-        raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
+        raise ValueError(f"words={wrong!r}: in training, these columns held numbers")
     try:
         table = Table(paths, Reading(features=features, **_not_given(known, given), **given))
     except ValueError as error:
@@ -87,7 +87,7 @@ def _predict(args: argparse.Namespace) -> int:
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
         show(f"not used: {shortened(unused)}")
     if (ROW_NAMES in table.left_out) != (ROW_NAMES in known.get("marks", {})):
-        show("only one of this table and that of the training has names of rows")
+        show("either this table or the training table has row names, but not both")
     if doubtful := table.in_doubt:
         show(
             f"numbers with three digits after each point, unlike in training: {listed(doubtful)}; "
@@ -123,19 +123,19 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
 
         kind = type(load(path)).__name__  # explains most such errors
     raise ValueError(
-        f"{path} holds a {kind}, and a fitted classifier or regressor is needed, as train writes it"
+        f"{path} holds a {kind}, but predict needs a fitted classifier or regressor from train"
     )
 
 
 def _plain(node: Any) -> Any:
-    """:return: the texts, lists and dictionaries in a part of a model file."""
+    """:return: the strings, lists and dictionaries in a part of a model file."""
     if isinstance(node, dict) and "pairs" in node:
         return {name: _plain(value) for name, value in node["pairs"]}
     return [_plain(item) for item in node["items"]] if isinstance(node, dict) else node
 
 
 def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """:return: the stored options not given again; prints them in a line."""
+    """:return: the stored options that are not given again, after printing them."""
     signs = {"decimal", "thousands"}  # each is meaningful only with the other
     said = {*given, *OF_FILE} | (signs if signs & {*given} else set())
     rest = {name: one for name, one in known.items() if name not in said}
@@ -147,7 +147,7 @@ def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
     """:return: advice to repeat options given in training; empty if none were given."""
     told = [f"{name}={known[name]!r}" for name in OF_FILE if name in known and name not in given]
-    return f"; training had {' '.join(told)}: repeat what is true here, too" if told else ""
+    return f"; training had {' '.join(told)}: repeat those that also apply here" if told else ""
 
 
 def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:

@@ -39,7 +39,7 @@ def add_to(subparsers: Any) -> None:
         help="train a BSVMClassifier or a BSVMRegressor on a table",
         description="Train an estimator on a table and save it to a file. The table need not fit "
         "into memory: beyond 20 000 rows a random sample determines the kernel and all options. "
-        "If interrupted, the same command continues from the directory MODEL.partial.",
+        "After an interruption, the same command continues from the directory MODEL.partial.",
     )
     parser.set_defaults(run=_train)
     parser.add_argument("data", metavar="DATA", help=FILES)
@@ -50,7 +50,7 @@ def add_to(subparsers: Any) -> None:
     add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
     add("--weight", metavar="COL", help="column of row weights")
-    missing = "replace missing values by medians, add indicator columns; reads all rows at once"
+    missing = "replace missing values by medians, and add indicator columns; reads all rows at once"
     add("--impute", action="store_true", help=missing)
     add("--linear", action="store_true", help="a linear model; svmlight files stay sparse")
     add("--num-inducing", type=integer(1), metavar="M", help="inducing points (default: automatic)")
@@ -110,7 +110,7 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
     for note in table.notes(first.X):
         show(in_shell(note))
     if kept.is_dir():
-        show(f"goes on from {kept}")
+        show(f"continues from {kept}")
     estimator = kind(
         num_inducing=args.num_inducing or "auto",
         kernel="linear" if args.linear else None,

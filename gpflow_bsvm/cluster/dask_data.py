@@ -41,7 +41,7 @@ class DaskReader(Reader):
     """
 
     finite = True
-    #: Returns the rows on a client's workers; None without a client on opening.
+    #: Returns the rows on a client's workers; None if there was no client on opening.
     _workers: Callable[[], Partitions] | None = None
 
     def __init__(self, partitions: Sequence[Any]) -> None:
@@ -104,10 +104,9 @@ class DaskArrays(DaskReader):
 
     def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
         """
-        :param X: [N, D], a `dask.array.Array`; its chunks of rows are the partitions. Y: [N, P] or
-            [N], and weight: [N], Dask arrays or arrays in memory.
-        :raise ValueError: for columns of different lengths, or with different numbers of partitions
-            of unknown sizes.
+        :param X: [N, D], a `dask.array.Array`; its chunks of rows are the partitions.
+            Y [N, P] or [N] and weight [N] are Dask arrays or arrays in memory.
+        :raise ValueError: if lengths differ, or numbers of partitions of unknown sizes.
         """
         array = require("dask.array", extra="dask")
         delayed = require("dask", extra="dask").delayed
@@ -132,7 +131,7 @@ class DaskFrame(DaskReader):
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
     :ivar features: names of the columns of X.
-    :ivar classes: and `ordered`: as for `ParquetFiles`.
+    :ivar classes: and `ordered`: as in `ParquetFiles`.
     """
 
     def __init__(
@@ -147,11 +146,11 @@ class DaskFrame(DaskReader):
         """
         :param target: name of the label column, with numbers in the likelihood's format; None: for
             predictions.
-        :param weight: name of the weight column; None: ones.
+        :param weight: name of the weight column; None: all weights are 1.
         :param features: names of the columns of X, in order; None: all other columns except the
             index written by pandas.
-        :param classes: as in `ParquetFiles`: labels of any type become numbers. "auto": find and
-            sort the labels by a pass; an ordered categorical keeps its order.
+        :param classes: as in `ParquetFiles`: labels of any type become numbers. "auto": a pass
+            finds and sorts the labels; an ordered categorical keeps its order.
         :raise ValueError: for missing columns.
         """
         delayed = require("dask", extra="dask").delayed
@@ -171,7 +170,7 @@ class DaskFrame(DaskReader):
         encoded = {*words, *([] if classes is None else [target])}
         for name in [name for name in self.columns.read if name not in encoded]:
             if not numeric(frame.dtypes[name]):
-                how = 'give classes="auto"' if name == target else "leave it out by features=[...]"
+                how = 'give classes="auto"' if name == target else "leave it out of features=[...]"
                 raise ValueError(
                     f"column {name!r} of the data frame must hold numbers, got "
                     f"{frame.dtypes[name]}: {how}"

@@ -1,9 +1,9 @@
 """
 Rows on the workers of a Dask cluster: send functions to partitions, return sums.
 
-A pass sends the function, by name if it has one, and its tensors (q and the hyperparameters, some L
-M^2 numbers). Results are summed in a tree of fixed shape, equal to the last bit for any number of
-workers. The scheduler can recompute every future, so that a worker's death only costs time.
+A pass sends a function (its name, if it has one) and tensors (q and the hyperparameters, some L M^2
+numbers). Results are summed in a tree of fixed shape, so that they are equal to the last bit for
+any number of workers. The scheduler can recompute every future: a worker's death only costs time.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Cluster:
         except (TypeError, AttributeError, pickle.PicklingError) as error:
             raise TypeError(
                 f"the model cannot be sent to workers ({error}): kernels, mean functions and "
-                "likelihoods of GPflow and this package can be sent, others if pickle can store "
-                "them"
+                "likelihoods of GPflow and this package can be sent, others only if pickle can "
+                "store them"
             ) from error
         return self.map(workers.Sent, [packed], [gpflow.config.config()])[0]
 
@@ -114,8 +114,8 @@ class Cluster:
                 raise
             raise ConnectionError(
                 f"the Dask cluster of {self._client} is gone, or a partition kills its workers "
-                f"({type(error).__name__}: {error}). The model holds the latest step; the same "
-                "call with another client starts from it, or with checkpoint=... continues "
+                f"({type(error).__name__}: {error}). The model stays at its latest step. The "
+                "same call with another client starts there; with checkpoint=... it continues "
                 "exactly where this call ended"
             ) from error
 
@@ -175,7 +175,7 @@ class Partitions(Remote):
     def run(self, work: Any, along: Any = (), add: Any = added) -> tuple[Any, list[Any]]:
         """
         :param work: the function of a `Job`.
-        :return: futures of the job, and of its result for each partition.
+        :return: a future of the job, and futures of its results, one per partition.
         """
         structure = tf.nest.map_structure(lambda _: None, along)
         how = self.cluster.send(Job(work, self._views, structure, add))
@@ -222,7 +222,7 @@ def _check_facts(facts: list[Facts], check: Check) -> None:
 
 
 def named(error: Exception, partition: int) -> Exception:
-    """:return: an error of the same kind that names the unreadable partition."""
+    """:return: an error of the same kind, whose message names the unreadable partition."""
     if str(error).startswith("partition "):
         return error
     where = f"partition {partition} cannot be read: "

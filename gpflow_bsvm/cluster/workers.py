@@ -1,4 +1,4 @@
-"""Functions that a cluster's workers run on a partition, a list of chunks."""
+"""Functions that a cluster's workers run on a partition (a list of chunks)."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class _Chunks(Source):
 
 def read(sent: Sent, piece: Piece) -> list[Any]:
     """
-    :param sent: a check, and the rows of a chunk.
-    :return: a partition's checked chunks; empty without rows.
+    :param sent: a check, and the number of rows in a chunk.
+    :return: a partition's checked chunks; empty if it has no rows.
     """
     check, chunk_rows = _open(sent)
     if not np.shape(piece.X)[0]:

@@ -99,8 +99,8 @@ def classifier(task: Task) -> BSVMClassifier:
 def svc(task: Task) -> CalibratedClassifierCV:
     """
     scikit-learn's `SVC`. 3-fold grid search chooses C (which includes the kernel's variance) and,
-    if the kernel is learned, gamma. Probabilities: Platt scaling on 5 folds (fewer if the
-    rarest class has fewer rows). More than two classes: one-vs-one, scaled class by class, then
+    if the kernel is learned, gamma. Platt scaling on 5 folds (fewer if the rarest class has fewer
+    rows) gives probabilities. More than two classes are one-vs-one, scaled class by class, then
     normalized.
     """
     X, y, _, kernel, seed = task
@@ -108,7 +108,7 @@ def svc(task: Task) -> CalibratedClassifierCV:
     grid = {"C": SVC_PENALTIES, "gamma": factors * 0.5 / kernel.lengthscale**2}
     fewest = np.bincount(y).min()
     if fewest < 2:
-        raise Skipped("a class has one training row, and Platt scaling holds out one of each")
+        raise Skipped("a class has one training row, but Platt scaling holds out one of each")
     folds = (min(k, fewest) for k in (3, 5))
     three, five = (StratifiedKFold(k, shuffle=True, random_state=seed) for k in folds)
     best = SVC(**GridSearchCV(SVC(), grid, cv=three, refit=False).fit(X, y).best_params_)

@@ -44,7 +44,7 @@ class Contest:
 
     @property
     def best(self) -> str:
-        """:return: the model of least mean loss."""
+        """:return: the model with the least mean loss."""
         return next(iter(self.losses))
 
     def verdict(self, model: str, other: str) -> str:
@@ -69,7 +69,7 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
     share.
 
     :param score: a name in `comparison.kind.losses`.
-    :return: the contest, None if no model has predictions.
+    :return: the contest; None if no model has predictions.
     """
     folds = _in_common(comparison)
     if not folds:
@@ -103,7 +103,7 @@ def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyND
 
 
 def _interval(values: AnyNDArray, level: float) -> Interval:
-    """:return: Student's t interval; for equal values just the mean."""
+    """:return: Student's t interval; if all values are equal, just the mean."""
     mean = float(values.mean())
     if len(values) < 2 or not np.ptp(values):
         return Interval(mean, mean, mean)

@@ -27,8 +27,8 @@ from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws: too noisy to judge convergence by
 #: single values. Steps of size 1 overshoot to NaN within ten steps.
 MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
-#: For GPflow's RobustMax. It is far from log-concave: starting at the prior, even steps of 0.01
-#: make the covariance indefinite.
+#: For GPflow's RobustMax, which is far from log-concave: from the prior, even steps of 0.01 make
+#: the covariance indefinite.
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
 #: For GPflow's Gaussian, where a step of 1 is exact.
 CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
@@ -36,7 +36,7 @@ CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
 
 @Compiled
 def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
-    """:return: `regression.columns`, [N, 2 + T]; by default, quantiles are Gaussian."""
+    """:return: `regression.columns`, [N, 2 + T]; quantiles are Gaussian by default."""
     mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
     log_p = likelihood.predict_log_density(X, Fmu, Fvar, Y)[:, None]
     if hasattr(likelihood, "predict_quantiles"):

@@ -30,8 +30,8 @@ def write_page(
     """
     Write the page. An old file stays until the new one is complete.
 
-    :param comparisons: in page order, including any prevented by an interrupt.
-    :param command: the command that made them, shown on the page.
+    :param comparisons: in page order, including any that an interrupt prevented.
+    :param command: the command behind them, shown on the page.
     :param pictures: whether to draw pictures; needs Matplotlib.
     :raise ValueError: if no comparison has a score.
     :raise ImportError: without jinja2, and without Matplotlib for pictures.
@@ -102,8 +102,8 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: for each model and loss, the numbers of sets without a better model and of all sets;
-        empty for a single set.
+    :return: for each model and loss, the number of sets without a better model, and the number of
+        all sets; empty for a single set.
     """
     if len(shown) < 2:
         return []
@@ -117,7 +117,7 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
     """:return: sentences on sets that an interrupt cut short."""
-    early = {True: "ended early: what was done is shown", False: "was not started"}
+    early = {True: "ended early; only finished folds are shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
 

@@ -28,8 +28,8 @@ _DRAWN = {"classification": ("error", "nll"), "regression": ("mse", "nll")}
 
 def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     """
-    Write a picture of three parts: reliability on all held-out rows; for the first model, the
-    confusion matrix (if C > 2) or predictions against true numbers; two scores, with standard
+    Write a picture with three parts: reliability on all held-out rows; for the first model, the
+    confusion matrix (if C > 2) or predictions against true numbers; and two scores, with standard
     deviations over folds, against training time.
 
     :raise ImportError: without matplotlib.
@@ -57,7 +57,7 @@ def _figure(comparison: Comparison) -> Any:
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
     name = shown(comparison.dataset.name, _LONGEST_TITLE)
-    fig.suptitle(f"{name}: {comparison.settings.folds} folds; bars are deviations over folds")
+    fig.suptitle(f"{name}: {comparison.settings.folds} folds; bars show deviations over folds")
     return fig
 
 
@@ -128,7 +128,7 @@ def _draw_times(
 
 
 def _mark_seconds(ax: Axes) -> None:
-    """Set ticks at 1, 2 and 5 times powers of ten, or only at the powers if there are many."""
+    """Set ticks at 1, 2 and 5 times powers of ten; if there are many, only at the powers."""
     low, high = ax.dataLim.intervalx * (0.95, 1.05)
     powers = np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = np.outer(10.0**powers, (1, 2, 5) if high < 200 * low else (1,)).ravel()

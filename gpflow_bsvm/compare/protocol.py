@@ -92,12 +92,12 @@ class FoldScore:
     """
     Result of a model on a fold.
 
-    :ivar dataset: name of the data set,
-    :ivar model: of the model in `BASELINES`, and
+    :ivar dataset: name of the data set.
+    :ivar model: name of the model in `BASELINES`.
     :ivar fold: number of the fold, from 0.
     :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
     :ivar scores: metrics of the comparison's kind on the held-out part, by name.
-    :ivar train_seconds: time to set up and fit the model; on fold 0 including TensorFlow's tracing.
+    :ivar train_seconds: time to set up and fit the model; fold 0 includes TensorFlow's tracing.
     :ivar predict_us: microseconds per held-out row, in a second call (the first traces).
     :ivar last_gain: see `gpflow_bsvm.compare.baselines.Baseline`.
     """
@@ -124,7 +124,7 @@ class Comparison:
 
     :ivar kind: classes or numbers.
     :ivar labels: [C], see `class_labels`: class c is the label at index c. Empty for numbers.
-    :ivar fold_scores: one per fold and model.
+    :ivar fold_scores: one `FoldScore` per fold and model.
     :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
     """
 
@@ -146,8 +146,8 @@ class Comparison:
     def run(self, models: Sequence[str], *, progress: bool | tqdm | None = None) -> None:
         """
         :param models: names in `BASELINES`.
-        :param progress: show a progress bar (None: on a terminal only); or a bar shared by several
-            comparisons, which stays open.
+        :param progress: whether to show a progress bar (None: on a terminal only); or a bar that
+            several comparisons share, which stays open.
         """
         names = list(dict.fromkeys(models))
         settings = self.settings
@@ -156,8 +156,8 @@ class Comparison:
         each = folds(self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing)
         try:
             for fold in each:
-                # A new order for each fold: threads and memory of the previous model affect the
-                # next one's time.
+                # A new order for each fold, because threads and memory of the previous model
+                # affect the time of the next.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):
                     bar.set_postfix_str(f"{self.dataset.name}: {name}")
                     self.fold_scores.append(self._one(name, fold))
@@ -207,7 +207,7 @@ class Comparison:
 def progress_bar(runs: Sequence[tuple[Comparison, Sequence[str]]], progress: bool | None) -> tqdm:
     """
     :param runs: comparisons, each with its models.
-    :param progress: show a bar (None: on terminals).
+    :param progress: whether to show a bar (None: on terminals).
     :return: one bar for all fits.
     """
     total = sum(one.settings.folds * len(set(models)) for one, models in runs)

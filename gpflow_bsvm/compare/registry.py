@@ -1,6 +1,6 @@
 """The compared models by name. TensorFlow is imported when a model is made, not here.
 
-To add a model, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES` with a
+To add a model, write a `gpflow_bsvm.compare.baselines.Baseline`, and enter it in `BASELINES` with a
 factory.
 """
 
@@ -42,8 +42,8 @@ class Entry:
 #: Entries by name on the command line and in tables. C: number of classes.
 BASELINES = {
     "bsvm": Entry(
-        "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive; "
-        "learns by VEM until two successive rounds raise its bound by less than 1e-4 of it",
+        "Bayesian SVM: hinge (C > 2: Crammer and Singer's; numbers: epsilon-insensitive); "
+        "learns by VEM until two successive rounds raise its bound by less than 0.01 %",
         only=KINDS,
         default=LEARNT + FIXED,
     ),
@@ -51,9 +51,9 @@ BASELINES = {
     "one-vs-rest": Entry("a binary Bayesian SVM per class, normalised (C > 2)", only=(MORE,)),
     "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=(TWO,)),
     "svgp": Entry(
-        "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian; learns by natural "
+        "GPflow's SVGP: Bernoulli (C > 2: Softmax; numbers: Gaussian); learns by natural "
         "gradients and Adam until the mean ELBO of 20 rounds (100 for Softmax, which is random) "
-        "changes by less than 1e-4 of it, or by no more than its noise",
+        "changes by less than 0.01 %, or by no more than its noise",
         only=KINDS,
         default=LEARNT + FIXED,
     ),

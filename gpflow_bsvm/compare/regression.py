@@ -1,4 +1,4 @@
-"""Numbers as labels: predictive distributions, their scores, and the models from scikit-learn.
+"""Numbers as labels: predictive distributions, their scores, and scikit-learn's models.
 
 Labels are standardized by the training rows, so that errors and densities are comparable across
 data sets. Methods without a density (SVR, boosting) get a Gaussian with the deviation of

@@ -52,10 +52,10 @@ def _names(scores: Sequence[FoldScore]) -> list[str]:
 
 def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
-    :return: one record per data set and model, in order of appearance: numbers of successful and of
-        all folds; mean, standard deviation and median over successful folds; the largest
-        `last_gain`; counts of statuses other than "ok". Times omit fold 0, in which TensorFlow
-        traces, if there are other folds.
+    :return: one record per data set and model, in order of appearance: numbers of successful folds
+        and of all folds; mean, standard deviation and median over successful folds; the largest
+        `last_gain`; counts of statuses other than "ok". If there are other folds, times omit fold
+        0, in which TensorFlow traces.
     """
     records = []
     values = [*_names(scores), *TIMES]
@@ -135,7 +135,7 @@ def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, st
 
 
 def seconds_of_peers(comparison: Comparison) -> float:
-    """:return: the training time of the slowest of `PEERS`, tracing included; 0 without any."""
+    """:return: the training time of the slowest of `PEERS`, including tracing; 0 without peers."""
     good = [score for score in comparison.fold_scores if score.ok]
     return max(sum(one.train_seconds for one in good if one.model == peer) for peer in PEERS)
 
@@ -175,15 +175,13 @@ def _footnotes(records: list[dict[str, Any]]) -> list[str]:
     gains = [(one["model"], one["last_gain"]) for one in records if one["last_gain"] is not None]
     if gains:
         ends = ", ".join(f"{model} {gain:.0e}" for model, gain in gains)
-        lines.append(
-            f"  when a fit ended, its own bound had last risen by at most: {ends} of itself"
-        )
+        lines.append(f"  at the end of a fit, its bound last rose by a fraction of at most: {ends}")
     return [line[:110] for line in lines]
 
 
 def write(comparisons: Sequence[Comparison], directory: Path, pictures: Sequence[str] = ()) -> None:
     """
-    Write results.csv (one row per data set, model and fold) and results.json (summary, settings and
+    Write results.csv (one row per data set, model and fold) and results.json (summary, settings,
     provenance). Remove pictures of earlier results.
 
     :param pictures: names of the pictures of these results.

@@ -39,10 +39,10 @@ def folds(
     X: AnyNDArray, y: AnyNDArray, num_folds: int = 10, seed: int = 0, num_inducing: int = 100
 ) -> Iterator[Fold]:
     """
-    Yield folds of shuffled rows, scaled by their training part; stratified for classes.
+    Yield folds of shuffled rows, scaled by their training part, and stratified for classes.
 
-    :param X: [N, D]; y: [N] in 0..C-1, see `class_labels`; or numbers (floats), standardized by
-        their training part.
+    :param X: [N, D]; y: [N], in 0..C-1 (see `class_labels`), or floats, which their training part
+        standardizes.
     :param seed: seed of the shuffle; the inducing points of fold k use seed + k.
     :param num_inducing: the largest M, by k-means on the training part; fewer distinct rows give
         fewer points.
@@ -88,5 +88,5 @@ def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) 
     advice = f"at most {fewest} folds are possible" if fewest > 1 else "2 are needed"
     raise ValueError(
         f"{name} has {fewest} row(s) of class {labels[counts.argmin()]!s}{others}, too few for "
-        f"{folds} folds; {advice}"
+        f"{folds} folds: {advice}"
     )

@@ -23,7 +23,7 @@ from .task import KernelSettings
 
 #: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
 #: step), and the relative change of the ELBO that ends them, as for `VEM`. On the bundled sets,
-#: Adam rates of 0.02 and 0.05, or L-BFGS on all parameters, take longer to reach the same ELBO.
+#: Adam with rates of 0.02 and 0.05, or L-BFGS on everything, takes longer to the same ELBO.
 KERNEL_ROUNDS = 2000
 KERNEL_TOLERANCE = 1e-4
 ADAM_RATE = 0.1
@@ -40,7 +40,7 @@ class NaturalGradientSteps:
     """
     Settings of natural gradients for a likelihood.
 
-    :ivar sizes: step sizes in (0, 1] for a fixed kernel, tried in order until one works.
+    :ivar sizes: step sizes in (0, 1] for a fixed kernel; the first that works is used.
     :ivar learning: step sizes while learning the kernel.
     :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
     :ivar window: number of ELBOs averaged by the stopping rule; 1 if they have no noise.
@@ -97,14 +97,14 @@ class Trainer:
         self._natural_gradient = gpflow.optimizers.NaturalGradient(self._gamma)
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
         self._adam.build(self._variables)
-        # Graphs need no AutoGraph; rewriting GPflow's sources would take most of the tracing time.
+        # Graphs do not need AutoGraph: rewriting GPflow's sources would take most of the tracing.
         graph = partial(tf.function, autograph=False)
         self.predict = graph(lambda X: self.model.predict_y(X)[0], input_signature=[X])
         self._natural_step = graph(self._step_q, input_signature=data)
         self._learning_step = graph(self._step_both, input_signature=data)
 
     def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
-        """Return to the prior, at these inducing points and hyperparameters."""
+        """Reset q to the prior, with these inducing points and hyperparameters."""
         model = self.model
         model.inducing_variable.Z.assign(Z)
         fresh = make_kernel(kernel, Z.shape[1])
@@ -138,7 +138,7 @@ class Trainer:
         return all(settled for settled, _ in ends)
 
     def _ascend(self, elbos: Iterator[float], window: int, tolerance: float) -> tuple[bool, float]:
-        """:return: True if the ELBOs converged; their last relative gain."""
+        """:return: True if the ELBOs converged, and their last relative gain."""
         seen: list[float] = []
         for elbo in elbos:
             seen.append(elbo)
@@ -207,9 +207,8 @@ def relative_gain(before: float, last: float) -> float:
 
 def _settled(elbos: list[float], window: int, tolerance: float) -> bool:
     """
-    :return: True if the mean ELBOs of the last two windows differ by at most `tolerance`,
-        relatively, or by at most the standard error of their difference, the precision of a Monte
-        Carlo ELBO.
+    :return: True if the mean ELBOs of the last two windows differ relatively by at most
+        `tolerance`, or by at most their difference's standard error (for Monte Carlo ELBOs).
     """
     if len(elbos) < 2 * window:
         return False

@@ -23,9 +23,9 @@ from .network import normalised
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
-#: Number of rows whose features determine the inducing points and the lengthscale.
+#: Number of rows whose features determine inducing points and lengthscale.
 _SOME_ROWS = 10_000
-#: Number of rows, among these, whose distances determine the lengthscale.
+#: Number of these rows whose distances determine the lengthscale.
 _FEW_ROWS = 1000
 
 
@@ -43,27 +43,27 @@ def hybrid(
 ) -> BSVM:
     """
     A Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section 3.4),
-    ready for `ML2`. Inducing points are by k-means of the features, `num_data` is N, and the
+    ready for `ML2`. K-means of the features gives the inducing points; `num_data` is N. The
     kernel's lengthscale is the mean distance between features of different rows, so that gradients
-    do not vanish or depend on single rows.
+    neither vanish nor depend on single rows.
 
-    A network trained with a softmax layer (then removed) is a good start; an untrained network
+    A good start is a network trained with a softmax layer, without this layer; an untrained network
     works too, but takes longer.
 
     :param features: a layer or model of tf_keras or Keras 3 that returns a vector for each row.
     :param likelihood: for an untrained network `LevelHinge()` or `OneVsRestLevelHinge(C)`; for a
-        trained network any likelihood. (Without a majority class, `Hinge` and `CrammerSinger` are
-        minimal if all rows have the same features; new networks can get stuck there.)
+        trained network any likelihood. (Without a majority class, equal features of all rows
+        minimize `Hinge` and `CrammerSinger`; new networks can get stuck there.)
     :param X: [N, D], the training rows, or some of them with `num_data=N`.
     :param num_inducing: M.
     :param kernel: kernel on the features; None: the above `SquaredExponential`, of variance 4.
     :param input_shape: see `DeepKernel`.
-    :param normalize: end the network with batch normalization without parameters. Otherwise a few
-        steps can move a new network's small features out of the points' reach, where the kernel and
+    :param normalize: end the network with batch normalization without parameters. Otherwise, in a
+        few steps, a new network's small features can leave the points' reach, where the kernel and
         its gradient are 0.
     :param seed: seed for choosing rows, and for k-means.
     :param kwargs: as for `BSVM`.
-    :raise ValueError: for bad X, see `DeepKernel.features_of`; M not between 1 and N.
+    :raise ValueError: for bad X (see `DeepKernel.features_of`), or M not between 1 and N.
     """
     X = as_matrix(X, "X")
     deep = DeepKernel(features, kernel or SquaredExponential(4.0), input_shape)
@@ -84,21 +84,21 @@ def hybrid(
 
 def head(model: BSVM) -> BSVM:
     """
-    The same model as a function of the features g(x) [N, Q], instead of x [N, D]: kernel, points,
-    likelihood and q are the same objects as in `model`. CAVI, VEM and calibration of the head
-    therefore fit `model` too, without evaluating the network in each pass:
+    The same model as a function of the features g(x) [N, Q], instead of x [N, D]. It shares kernel,
+    points, likelihood and q with `model`, so that CAVI, VEM and calibration of the head fit `model`
+    too, without evaluating the network in each pass:
 
         F = model.kernel.features_of(X)
         CAVI().run(head(model), (F, Y))
 
     :param model: a model with `DeepKernel` and `FeaturePoints`, without mean function.
-    :raise TypeError: for another model.
+    :raise TypeError: for any other model.
     """
     kernel = model.kernel
     points = model.inducing_variable
     if not isinstance(kernel, DeepKernel) or not isinstance(points, FeaturePoints):
         raise TypeError(
-            "head takes a model with a DeepKernel and FeaturePoints, as hybrid makes it; this one "
+            "head takes a model with a DeepKernel and FeaturePoints, such as from hybrid; this one "
             f"has {type(kernel).__name__} and {type(points).__name__}"
         )
     if not isinstance(model.mean_function, gpflow.functions.Zero):

@@ -21,14 +21,14 @@ class KeepBest:
 
         -1/n sum_i log p(y_i | x_i)    over held-out rows i = 1..n,
 
-    and ends fits that no longer improve (early stopping, Prechelt 1998). As a fit's `callback` it
-    checks every record:
+    and ends fits that no longer improve it (early stopping, Prechelt 1998). As the `callback` of a
+    fit, it checks every record:
 
         best = KeepBest(model, (X_held, Y_held), patience=3)
         ML2(max_steps=20 * epoch, record_every=epoch).run(model, (X, Y), callback=best)
         best.restore()
 
-    A direct call checks the current model, so that a deterioration can be undone:
+    A direct call checks the current model; `restore` then undoes a deterioration:
 
         CAVI().run(deep.head(model), (F, Y))
         best()
@@ -37,16 +37,16 @@ class KeepBest:
     All of the model's variables are kept: q, hyperparameters, network weights and moving averages.
     Resuming from a checkpoint loses the kept state.
 
-    :ivar losses: the loss at every check, the first at the beginning.
+    :ivar losses: the loss at every check; the first check is at the beginning.
     :ivar number: index of the check with the kept state.
     """
 
     def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
         """
-        :param model: the model of the fit; with a function as `held_out` any module, such as a
+        :param model: the model of the fit; if `held_out` is a function, any module, such as a
             tf_keras network.
-        :param held_out: X [n, D] and Y [n, P], or other data accepted by a fit, unseen by the fit;
-            or a function without arguments that returns the model's current loss.
+        :param held_out: X [n, D] and Y [n, P], or any other data for a fit, which this fit does not
+            use; or a function without arguments that returns the model's current loss.
         :param patience: end the fit after this number of checks without a lower loss; None: never.
         :raise ValueError: for bad or missing rows, or a patience below 1.
         """
@@ -91,6 +91,6 @@ def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
         loss: Callable[[], Any] = held_out
         return loss
     if held_out is None:
-        raise ValueError("rows that the fit does not see are needed, got None: give (X, Y)")
+        raise ValueError("expected rows that the fit does not use, got None: give (X, Y)")
     rows = open_data(model, held_out)
     return lambda: -predict_log_density(model, rows).mean()

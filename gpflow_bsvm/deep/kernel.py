@@ -28,7 +28,7 @@ class DeepKernel(Kernel):
     hybrid of Wistuba & Rawat 2018, section 3.4).
 
     It is an ordinary GPflow kernel, for any model. With `FeaturePoints` the inducing points lie in
-    the space of features, which is smaller and smoother than that of images. The network's weights
+    the feature space, which is smaller and smoother than a space of images. The network's weights
     are ordinary variables of the model: `ML2` learns them together with kernel and points, except
     in layers with `trainable = False`.
 
@@ -85,7 +85,7 @@ class DeepKernel(Kernel):
         X = as_matrix(X, "X")
         check_row_width(X.shape[-1], self.input_shape)
         parts = [self.look(X[n : n + _ROWS]).numpy() for n in range(0, len(X), _ROWS)]
-        return as_matrix(np.concatenate(parts), "what the network gives")
+        return as_matrix(np.concatenate(parts), "the network's output")
 
     @inherit_check_shapes
     def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:

@@ -15,9 +15,9 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.keras import tf_keras
 
-#: Momentum of moving averages of features: they adapt within some ten steps.
+#: Momentum of the features' moving averages, which adapt within some ten steps.
 _MOMENTUM = 0.9
-#: Added to variances. Keras adds 1e-3, more than the variances of a new network's features.
+#: Added to variances. (Keras adds 1e-3, which exceeds the variances of a new network's features.)
 _EPSILON = 1e-8
 
 
@@ -57,7 +57,7 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
     """
     :param input_shape: shape of a row for the network; None: as declared by the network.
     :return: the shape.
-    :raise ValueError: if neither gives a shape, they differ, or there are several inputs.
+    :raise ValueError: if neither gives a shape, if they differ, or if there are several inputs.
     """
     inputs = getattr(features, "inputs", None) if getattr(features, "built", False) else None
     if isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1:
@@ -74,14 +74,14 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
         )
     shape = tuple(known or () if input_shape is None else input_shape)
     if known is not None and shape != known:
-        raise ValueError(f"input_shape is {shape}, and the network takes {known}")
+        raise ValueError(f"input_shape is {shape}, but the network takes {known}")
     return shape
 
 
 def dtype_of(features: Any) -> tf.DType:
     """
-    :return: the widest dtype of the weights (containers of double-precision layers declare single
-        precision).
+    :return: the widest dtype of the weights (the network itself may declare single precision even
+        if its layers have double precision).
     """
     weights = features.weights if getattr(features, "built", False) else ()
     dtypes = [tf.as_dtype(weight.dtype) for weight in weights]
@@ -116,7 +116,7 @@ def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> No
     width = math.prod(input_shape)
     if num_columns not in (None, width):
         raise ValueError(
-            f"X has {num_columns} columns, but the network takes {list(input_shape)}, that is "
+            f"X has {num_columns} columns, but the network takes {list(input_shape)}, that is, "
             f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
         )
 
@@ -124,7 +124,7 @@ def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> No
 def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> Any:
     """
     :param F: [N, Q], outputs of the network.
-    :return: the network with a final batch normalization whose moving averages are those of F.
+    :return: the network with a final batch normalization, whose moving averages are F's moments.
     """
     keras = keras_of(features)
     dtype = dtype_of(features).name
@@ -143,10 +143,10 @@ def names_of(network: Any) -> list[str]:
 
 def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArray]) -> Any:
     """
-    :param network: the user's, or None.
+    :param network: the user's network, or None.
     :param names: names of the file's weights, in order.
-    :return: the network with these weights, and with a final normalization if the network in the
-        file had one, as by `gpflow_bsvm.deep.hybrid`.
+    :return: the network with these weights; like the network in the file, it may end with the
+        normalization of `gpflow_bsvm.deep.hybrid`.
     :raise ValueError: without a network, or if names or shapes of its weights differ.
     """
     if network is None:

@@ -30,7 +30,7 @@ class Files(Reader):
     :ivar paths: file paths, in reading order.
     :ivar features: names of the columns of X.
     :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
-    :ivar ordered: whether the user or the type of the labels orders the classes.
+    :ivar ordered: whether the user or the labels' type defines the order of the classes.
     :ivar left_out: columns left out automatically: an index of pandas or R.
     """
 
@@ -77,7 +77,7 @@ class Files(Reader):
         }
 
     def texts(self, name: str) -> Iterator[str | None]:
-        """:return: the values of a column as texts, whatever its type."""
+        """:return: the values of a column as strings, whatever its type."""
         for file in self.table.files:
             for batch in file.batches([name], _COLUMN_ROWS):
                 yield from as_text(batch.column(0)).to_pylist()
@@ -113,7 +113,7 @@ class OtherFiles(Files):
 
 class ParquetFiles(Files):
     """
-    Rows of Parquet files, read in chunks of a row group. The metadata give the number of rows::
+    Rows of Parquet files, read in parts of a row group. The metadata give the number of rows::
 
         rows = gpflow_bsvm.files.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
         gpflow_bsvm.fit(model, rows)

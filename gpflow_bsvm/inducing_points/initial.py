@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from ..data.checks import as_matrix, check_weights
 from ..data.sampling import random_rows
 
-#: Number of rows for k-means: beyond some 20 000 the centres hardly change.
+#: Number of rows for k-means; beyond some 20 000 the centres hardly change.
 SUBSAMPLE = 20_000
 
 
@@ -64,17 +64,17 @@ def greedy_variance(
 ) -> AnyNDArray:
     """
     Rows of X by greedy conditional variance (Burt et al. 2020): each is the row with the largest
-    variance given the earlier rows, until the variances are small, which determines M.
+    variance given the earlier rows. M is the number at which these variances are small.
 
-    Costs O(N M^2), on a random subsample of at most 20 000 rows.
+    The cost is O(N M^2) for the N rows of a random subsample of at most 20 000.
 
     :param X: [N, D].
     :param max_inducing: the largest M.
     :param kernel: a kernel with a single output.
-    :param tol: stop when the sum of the conditional variances is below `tol` times that of the
+    :param tol: stop when the sum of the conditional variances is below `tol` times the sum of the
         prior variances; 0: never.
-    :param weight: [N], non-negative factors of the rows' variances: sites' precisions w concentrate
-        points where classes meet.
+    :param weight: [N], non-negative factors of the rows' variances; the sites' precisions w, for
+        example, concentrate points where classes meet.
     :return: Z [M, D].
     :raise ValueError: as `kmeans`, or if weights are not N non-negative numbers.
     """

@@ -35,7 +35,7 @@ class SparseModel(Model, Protocol):
 
 
 def check_exchangeable(model: SparseModel) -> None:
-    """:raise ValueError: for inducing variables other than plain points shared by all f."""
+    """:raise ValueError: unless the inducing variables are plain points, shared by all f."""
     kind = type(model.inducing_variable)
     if kind is not gpflow.inducing_variables.InducingPoints:
         raise ValueError(f"only plain InducingPoints can be exchanged, not {kind.__name__}")
@@ -50,7 +50,7 @@ def exchange(model: SparseModel, Z: Any) -> None:
     :param model: a model with plain inducing points shared by all latent functions; changed in
         place.
     :param Z: [M, D].
-    :raise ValueError: unless Z is finite, of the right width and without duplicates; for other
+    :raise ValueError: unless Z is finite, of the right width and without duplicates; and for other
         inducing variables.
     """
     check_exchangeable(model)
@@ -83,12 +83,12 @@ def reselect(
     subsample: int = SUBSAMPLE,
 ) -> AnyNDArray:
     """
-    `exchange` the inducing points of a `BSVM` for the choice of `greedy_variance` with its current
-    kernel and sites. The sites' precisions w_n weight the variances: points concentrate where
-    classes meet (heteroscedastic greedy variance).
+    Choose new inducing points for a `BSVM` by `greedy_variance` with its current kernel and sites,
+    and `exchange` the old ones for them. The sites' precisions w_n weight the variances, so that
+    points concentrate where classes meet (heteroscedastic greedy variance).
 
     Continue with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or twice is enough (Burt et
-    al. 2020, section 7.4). Costs O(N M^2), on a random subsample.
+    al. 2020, section 7.4). The cost is O(N M^2) for the N rows of a random subsample.
 
     :param model: a model fitted to `data`; changed in place.
     :param max_inducing: the largest M; None: the current M.
@@ -96,7 +96,7 @@ def reselect(
     :param tol: see `greedy_variance`.
     :param subsample: the largest number of rows to choose from.
     :return: Z [M, D].
-    :raise ValueError: for bad data, and as `exchange`.
+    :raise ValueError: for bad data, and as in `exchange`.
     """
     check_exchangeable(model)
     number = model.q_shape[1] if max_inducing is None else max_inducing

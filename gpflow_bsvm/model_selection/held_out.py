@@ -1,10 +1,10 @@
 r"""Selection between models, such as penalties, by the density of held-out rows.
 
 The evidence cannot select a penalty: the hinge is not normalized, and with its normalizer the
-evidence measures the noise of labels, not the quality of predictions. Nor can leave-one-out
-marginals: a datum still affects the hyperparameters and, at large penalties, the other sites.
-Refitting q without a fold of the rows is unbiased, and cheap for few rows, where selection matters
-most; for many rows a part suffices. (Learning the kernel in every fold selects no better.)
+evidence measures the noise of labels, not the quality of predictions. Leave-one-out marginals
+cannot either: a datum still affects the hyperparameters and, at large penalties, the other sites.
+Refitting q without a fold of the rows is unbiased. It is cheap for few rows, where selection
+matters most; for many rows a part suffices. (Learning the kernel in every fold is no better.)
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ..prediction.marginals import compiled_log_density, predict_log_density
 
 #: Candidates for a penalty.
 PENALTIES = (1.0, 4.0, 16.0)
-#: Number of folds; number of predicted rows after which no further fold is used.
+#: Number of folds; after this number of predicted rows, no further fold is used.
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
-#: The tolerance of their fits, relative to the ELBO.
+#: Tolerance of the fits without a fold, relative to the ELBO.
 TOL = 3e-5
-#: The weight of n rows in tempering is n / (n + LITTLE).
+#: In tempering, n rows have the weight n / (n + LITTLE).
 LITTLE = 100
 
 T = TypeVar("T")
@@ -77,12 +77,12 @@ def held_out_density(
     The mean of log p(y_n | rows of the other folds), with folds stratified by class: a general
     selection criterion.
 
-    Folds do not depend on the order of rows and columns, and never separate equal rows. A class's
-    only row is never left out.
+    Folds do not depend on the order of rows and columns, and never separate equal rows. The only
+    row of a class is never left out.
 
     :param fit: a function, called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
-    :param sample_weight: [N], ones if None.
+    :param sample_weight: [N]; None: all weights are 1.
     :param enough_rows: stop after this many predicted rows.
     :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
@@ -108,7 +108,7 @@ class Refits:
     def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray], like: Any) -> None:
         """
         :param data: X [N, D], Y [N, 1] and weights [N].
-        :param like: a fitted model: fits start from the sites of its q.
+        :param like: a fitted model; fits start from the sites of its q.
         """
         self._data = data
         self._sites: Sites = self._refit(like, None).sites
@@ -118,7 +118,7 @@ class Refits:
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
         """
-        :param calibrates: whether to fit the link too; it keeps the last fold's values.
+        :param calibrates: whether to fit the link too, which keeps the values of the last fold.
         :return: densities of the left-out rows.
         """
         X, Y, weight = self._data
@@ -147,9 +147,9 @@ class Refits:
 
     def temper(self, link: Any) -> None:
         """
-        Temperature scaling (Guo et al. 2017): the link's best scale (initially 1) for the n
-        left-out rows of the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS` rows on
-        the scale stays 1, because the full fit's probabilities are then better than those of folds.
+        Temperature scaling (Guo et al. 2017): scale the link (initially 1) by the best scale for
+        the n left-out rows of the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS`
+        rows on the scale stays 1: the full fit's probabilities are then better than the folds'.
         """
         Y, weight = self._labels(_tests(self._folds))
         if len(Y) < ENOUGH_ROWS:
@@ -169,7 +169,7 @@ def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: the number of distinct rows to leave out, without a class's only row."""
+    """:return: the number of distinct rows to leave out; the only row of a class does not count."""
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 
@@ -203,8 +203,8 @@ def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> f
     """
     Find the best of ordered values, assuming a single peak: search up from `start`, else down.
 
-    A lead of one standard error moves the result to the next value, a smaller lead by a fraction,
-    so that it is continuous in the data.
+    A lead of one standard error moves the result to the next value; a smaller lead moves it by a
+    fraction, so that the result is continuous in the data.
 
     :param start: one of `values`.
     :return: an index; 1.5 is half-way between the second and the third value.

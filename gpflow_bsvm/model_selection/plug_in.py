@@ -1,4 +1,4 @@
-"""A scikit-learn SVC with learned hyperparameters, and a start from an SVC's."""
+"""A scikit-learn SVC with learned hyperparameters, and a Bayesian SVM that starts from an SVC."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
 
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
     """
-    An SVC with the learned kernel and penalty; call its `fit(X, y)`. It is sparse in the rows, with
-    LibSVM's free bias, which the Bayesian SVM lacks.
+    An SVC with the learned kernel and penalty; call its `fit(X, y)`. It is sparse in the rows, and
+    has LibSVM's free bias, which the Bayesian SVM lacks.
 
     For `LevelHinge` the penalty is the levels' mean slope; several classes are one-vs-one, as usual
     for SVC.
@@ -100,8 +100,8 @@ def _parts(model: Any) -> tuple[Kernel, float]:
     mean_function = getattr(model, "mean_function", None)
     if not (mean_function is None or isinstance(mean_function, Zero)):
         raise ValueError(
-            f"SVC has no mean function, the model has {type(mean_function).__name__}; use a "
-            "Constant or Linear kernel in its place"
+            f"SVC has no mean function, but the model has {type(mean_function).__name__}; use a "
+            "Constant or Linear kernel instead"
         )
     return kernel, float(likelihood.penalty.numpy())
 
@@ -132,9 +132,9 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
 
     :param svc: an SVC with kernel "rbf" or "linear", fitted unless its gamma is a number; or a
         fitted search over such SVCs, such as `GridSearchCV` (its best is used).
-    :param penalty: penalty of the start; the variance is adjusted, because only their product
-        matters. None: C.
-    :raise TypeError: unless it is an SVC.
+    :param penalty: penalty of the start; None: C. The variance is adjusted, because only the
+        product of both matters.
+    :raise TypeError: for any other `svc`.
     :raise ValueError: for another kernel, or a gamma that requires a fit.
     """
     svc = getattr(svc, "best_estimator_", svc)

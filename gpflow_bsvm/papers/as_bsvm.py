@@ -1,4 +1,4 @@
-"""Base of models with a q of other parameters than `BSVM`; they predict as a `BSVM` does."""
+"""Base of models whose q has other parameters than `BSVM`; they predict like a `BSVM`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from .samples import Sampler
 class Gibbs(Sampler):
     """
     Gibbs sampling of the pseudo-posterior p(s) prod_n L(y_n | f_n) (Polson & Scott 2011), in
-    several chains at once: in turn, for all n,
+    several chains at once. It alternates between
 
         1 / lambda_n ~ inverse Gaussian(a / |1 - y_n f_n|, a^2),     a = penalty / 2,
         s ~ N(P^-1 h, P^-1),   P = I + Phi^T diag(1 / lambda) Phi,   h = Phi^T y (a + 1 / lambda).
@@ -34,7 +34,7 @@ class Gibbs(Sampler):
 
     :ivar num_draws: number of draws to keep per chain.
     :ivar burn_in: number of initial draws to discard per chain.
-    :ivar num_chains: number of chains, started from draws of the prior.
+    :ivar num_chains: number of chains; they start from draws of the prior.
     :ivar seed: seed of all draws.
     """
 
@@ -43,8 +43,8 @@ class Gibbs(Sampler):
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         if not np.isin(rows.batch.weight, (0, 1)).all():
             raise ValueError(
-                "Gibbs takes only weights of 0 and 1 (and models with num_data None or N): repeat "
-                "rows, or use HMC"
+                "Gibbs supports only weights of 0 and 1 (and models with num_data None or N): "
+                "repeat rows, or use HMC"
             )
         random = tf.random.Generator.from_seed(self.seed)
         sweep = _sweep.bind(model.likelihood)

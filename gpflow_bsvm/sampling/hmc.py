@@ -29,7 +29,7 @@ class NoUTurn(NamedTuple):
     burn_in: tf.Tensor  #: []
 
     def kernel(self, log_density: LogDensity) -> Any:
-        """:return: TFP's No-U-Turn sampler, adapting its steps in the burn-in."""
+        """:return: TFP's No-U-Turn sampler, which adapts its step size in the burn-in."""
         size = tf.constant(0.1, default_float())
         steps = 4 * self.burn_in // 5
         inner = tfp.mcmc.NoUTurnSampler(log_density, size, max_tree_depth=8)
@@ -39,9 +39,9 @@ class NoUTurn(NamedTuple):
 @dataclass(frozen=True)
 class HMC(Sampler):
     """
-    Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, for any likelihood:
-    a reference for `Gibbs` and q. As in `Gibbs`, the residual variance of a sparse model is
-    ignored, and all rows must fit into memory.
+    Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, for any likelihood,
+    as a reference for `Gibbs` and q. As in `Gibbs`, draws ignore the residual variance of a sparse
+    model, and all rows must fit into memory.
 
     :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`.
     :ivar burn_in: number of initial draws to discard per chain; the step size adapts in four fifths
@@ -109,8 +109,8 @@ def _some(
     rows: Projected,
 ) -> tuple[tf.Tensor, Any]:
     """
-    :param s: [chains, L, M], the previous draw; results: of the previous draw.
-    :return: draws [number, chains, L, M], and the results of the last.
+    :param s: [chains, L, M], the previous draw; results: the sampler's results for it.
+    :return: draws [number, chains, L, M], and the sampler's results for the last draw.
     """
     # A loop must keep its number of chains: vectors have a static shape, matrices do not.
     chains = results.inner_results.log_accept_ratio.shape

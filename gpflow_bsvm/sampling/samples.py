@@ -76,7 +76,7 @@ class Samples:
         return mean.numpy(), variance.numpy()
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: mean and variance of y, as `model.predict_y`, averaged over all draws."""
+        """:return: mean and variance of y over all draws, as by `model.predict_y`."""
         predict = compiled_predict.bind(self.model.likelihood)
 
         def moments(rows: Projected) -> tuple[AnyNDArray, AnyNDArray]:
@@ -123,8 +123,8 @@ class Draws:
         """
         if not np.isfinite(step).all():
             raise FloatingPointError(
-                "a draw is not finite: the precision of f has no Cholesky factor, for instance for "
-                "equal rows and a huge variance or penalty; use a smaller variance or penalty"
+                "a draw is not finite: the precision of f has no Cholesky factor, for instance if "
+                "rows are equal and variance or penalty is huge; use a smaller variance or penalty"
             )
         self.parts.append(step)
         return ""
@@ -189,9 +189,9 @@ class Sampler(Algorithm):
     @abstractmethod
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         """
-        :return: the state of all chains (tensors in any structure), and a function of a state, the
-            number of further draws and the number of earlier draws that returns the new state and
-            the draws.
+        :return: the state of all chains (tensors in any structure), and a function that draws. Its
+            arguments are a state, the number of further draws and the number of earlier draws;
+            it returns the new state and the draws.
         """
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
@@ -212,10 +212,10 @@ class Sampler(Algorithm):
     ) -> Samples:
         """
         :param data: X [N, D] and Y [N, P]; None: the data stored in the model.
-        :param sample_weight: [N], powers of the likelihood; ones if None.
+        :param sample_weight: [N], powers of the likelihood; None: all are 1.
         :param progress: show a progress bar; None: on a terminal only.
-        :param checkpoint: and `every`, in blocks of 50 draws: as in `Algorithm.run`; a larger
-            `num_draws` continues for longer.
+        :param checkpoint: and `every`: as in `Algorithm.run`, with blocks of 50 draws as steps. A
+            larger `num_draws` continues for longer.
         :return: the draws; the model's q does not change.
         :raise ValueError: for bad data, a likelihood that lacks a required hook, or a checkpoint of
             another fit.

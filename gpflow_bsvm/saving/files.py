@@ -23,17 +23,17 @@ FORMAT = 4
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
-    Save a model of `gpflow_bsvm.models`, an estimator (fitted or not), or a part of either, such as
-    a kernel, by values and structure, for `load`. The file is written completely or not at all.
+    Save values and structure of a model of `gpflow_bsvm.models`, an estimator (fitted or not), or a
+    part of either, such as a kernel; `load` restores them. A file is complete or not written.
 
-    :param model: with kernels, mean functions, likelihoods, inducing variables, transforms and
-        priors of GPflow, TensorFlow Probability and this package; see `register` for other classes.
-        A Keras network in a `DeepKernel` is saved as its weights only.
+    :param model: its kernels, mean functions, likelihoods, inducing variables, transforms and
+        priors may be from GPflow, TensorFlow Probability and this package; see `register` for other
+        classes. Of a Keras network in a `DeepKernel` only the weights are saved.
     :param path: the file; an existing file is replaced.
     :raise TypeError: if a part cannot be restored from a file; the message names the part and a
         remedy.
-    :raise OSError: if the file cannot be written, such as FileNotFoundError if its directory does
-        not exist; the message names the file.
+    :raise OSError: if the file cannot be written (FileNotFoundError if its directory does not
+        exist); the message names the file.
     """
     content, arrays = _described(model, "classifier" if hasattr(model, "get_params") else "model")
     header = {"format": FORMAT, "settings": _settings(), "content": content}
@@ -42,12 +42,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
     """
-    Check before a long fit whether its result can be saved.
+    Check, before a long fit, that its result can be saved.
 
     :param path: the future file.
     :param values: parts of the file by name, such as ``classes=[...]`` and ``columns=[...]``.
     :raise TypeError: for a value that a file cannot hold, such as a label of an unknown type.
-    :raise OSError: as `save`, and if there is no room for 16 MB.
+    :raise OSError: as in `save`, or if there is no room for 16 MB.
     """
     for name, value in values.items():
         _described(value, name)
@@ -81,9 +81,9 @@ def _settings() -> dict[str, Any]:
 
 def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
-    Load a file of `save`. The model predicts the same to the last bit (up to rounding on another
-    machine or TensorFlow version) and can be trained further. Even for untrusted files, only code
-    of TensorFlow Probability's known transforms and priors is called.
+    Load a file written by `save`. Predictions are the same to the last bit (up to rounding on
+    another machine or TensorFlow version); training can go on. Even an untrusted file can run only
+    the code of TensorFlow Probability's known transforms and priors.
 
     :param network: the Keras network of a `DeepKernel`, constructed as before; it receives the
         file's weights. A list of networks if there are several.
@@ -108,13 +108,12 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
         found = header["format"]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} is no file of gpflow_bsvm.save, or an incomplete one ({error}); read a "
-            "pickle by joblib.load, but only if you trust its author, because that runs code in "
-            "the file"
+            f"{path} is not a complete file of gpflow_bsvm.save ({error}); read a pickle with "
+            "joblib.load, but only if you trust its author, because this runs code in the file"
         ) from error
     if found != FORMAT or not isinstance(header.get("settings"), dict):
         raise ValueError(
-            f"{path} has format {found}, and gpflow_bsvm {__version__} reads format {FORMAT}: "
+            f"{path} has format {found}, but gpflow_bsvm {__version__} reads format {FORMAT}: "
             "load it with the version that saved it"
         )
     return header, arrays
@@ -127,13 +126,13 @@ def _check_settings(told: dict[str, Any], path: Path) -> None:
     now = here["float"]
     if saved != now:
         raise ValueError(
-            f"{path} was saved in {saved}, and GPflow's default is {now} here: call "
+            f"{path} was saved in {saved}, but GPflow's default here is {now}: call "
             f"gpflow.config.set_default_float(np.{saved}) before load"
         )
     pairs = [(key, told.get(key), value) for key, value in here.items()]
     if differ := [f"{key} was {old}, is {new}" for key, old, new in pairs if old != new]:
         warnings.warn(
-            f"{path} was saved under other settings, so that predictions may differ: "
+            f"{path} was saved under other settings, so predictions may differ: "
             f"{'; '.join(differ)}",
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""Classes allowed in a file: those of GPflow and this package, and registered classes."""
+"""Classes allowed in a file: classes of GPflow and this package, and registered classes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _registered: dict[str, type] = {}
 
 def register(cls: type) -> type:
     """
-    Register a class for `save` and `load`, your own or a library's, such as a kernel or a mean
-    function. A file holds attributes but no code, so that the loading process must register the
-    class too. Loading calls no constructor and takes attributes from the file: do not register a
-    class whose methods are dangerous with an attacker's attributes.
+    Register a class, such as your own kernel or a library's mean function, for `save` and `load`.
+    A file holds attributes but no code, so the loading process must register the class too. Loading
+    calls no constructor and takes attributes from the file: do not register a class if an attacker
+    who sets its attributes could make its methods dangerous.
 
     :param cls: a class (`register` is also a decorator).
     :return: the class.
@@ -48,7 +48,7 @@ def register(cls: type) -> type:
 
 
 def find_class(name: str) -> type | None:
-    """:return: the class of this name if it is known, else None."""
+    """:return: the class of this name if it is known; else None."""
     cls = _registered.get(name) or loaded(name)
     return cls if isinstance(cls, type) and _is_known(cls) else None
 

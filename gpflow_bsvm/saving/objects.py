@@ -86,7 +86,7 @@ def _refusal(value: Any, place: str) -> TypeError:
     if isinstance(value, BaseEstimator):
         return TypeError(
             f"{place} is a {type(value).__name__}, which a file of gpflow_bsvm cannot hold; use "
-            f"instead {_part_of(value)}joblib.dump for the whole, which runs code on loading"
+            f"instead {_part_of(value)}joblib.dump for the whole (loading it runs code)"
         )
     would_do = "gpflow_bsvm.saving.register(cls), for any class"
     if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
@@ -94,7 +94,7 @@ def _refusal(value: Any, place: str) -> TypeError:
     return TypeError(
         f"{place} is a {full_name(type(value))}, which a file cannot hold; use instead "
         f"{would_do}, or store the values alone, gpflow.utilities.parameter_dict(model), for a "
-        "model constructed as before; joblib.dump, if pickle works, runs code on loading"
+        "model constructed as before; or joblib.dump, if pickle works (loading runs code)"
     )
 
 
@@ -110,14 +110,14 @@ def _part_of(value: Any) -> str:
 
 class Decoder(ValueDecoder):
     """
-    Restores the values described by `Encoder`. It imports nothing and calls only class code of
+    Restores the values described by `Encoder`. It imports nothing, and calls only the code of
     TensorFlow Probability's transforms and priors.
     """
 
     def __init__(
         self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
     ) -> None:
-        """:param network: the user's networks, in order; they receive the file's weights."""
+        """:param network: the user's networks, in order, which receive the file's weights."""
         super().__init__(arrays)
         self._objects: list[Any] = []  # in the order of their descriptions
         self._own = iter(network)

@@ -37,18 +37,18 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
         predict_f:      X [N, D] -> {"mean": [N, L], "variance": [N, L]} of the latent functions,
         predict_proba:  X [N, D] -> {"probabilities": [N, C]},
 
-    or, for a regressor, instead of the latter
+    or, for a regressor, instead of `predict_proba`
 
         predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
 
     equal to the model's predictions up to rounding. A classifier's export includes its
-    standardization, with columns in the order of `classes_`. A model's columns are those of
-    `gpflow_bsvm.prediction.predict_probabilities`: P(y = 1) alone for two classes.
+    standardization; its probabilities are in the order of `classes_`. A model's probabilities are
+    as in `gpflow_bsvm.prediction.predict_probabilities`: P(y = 1) alone for two classes.
     `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow and checks nothing: a
     row with NaN gives NaN.
 
-    The directory's file `about.json` holds "classes", the labels (null for a model), "features",
-    the column names if X was a data frame in the fit, and "version".
+    The directory's file `about.json` holds "classes" (the labels; null for a model), "features"
+    (the column names, if the fit's X was a data frame) and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
     :param directory: a new or empty directory; written completely or not at all.
@@ -76,7 +76,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
 
 
 def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
-    """:raise OSError: in place of TensorFlow's errors."""
+    """:raise OSError: instead of TensorFlow's errors."""
     try:
         tf.saved_model.save(module, str(place), signatures=signatures)
     except tf.errors.OpError as error:
@@ -98,8 +98,8 @@ class Exported(tf.Module):
     ) -> None:
         """
         :param num_columns: D; None: any.
-        :param finish: maps likelihood, X, and mean and variance of f to the result of the function
-            `predicts`.
+        :param finish: a function of likelihood, X, and mean and variance of f, which returns the
+            result of the function `predicts`.
         :param standardise: shift and scale of X.
         """
         super().__init__()
@@ -150,7 +150,7 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
 def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     check_is_fitted(estimator)
     if estimator.fill_ is not None:
-        raise ValueError("export has no way to impute: export an estimator without impute=True")
+        raise ValueError("export cannot impute: export an estimator without impute=True")
     model = estimator.model_
     width = estimator.n_features_in_
     standardise = shift_and_scale(estimator.scaler_, width)

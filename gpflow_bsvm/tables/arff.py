@@ -1,4 +1,4 @@
-"""ARFF files of Weka or OpenML, with declared columns and escapes in texts."""
+"""ARFF files of Weka or OpenML. They declare their columns; strings may have escapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .formats import Format, check_width, in_batches, open_text
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)\s*({_QUOTED})?", re.I)
 _FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
-#: A quoted text, or a comment after a space.
+#: A quoted string, or a comment after a space.
 _COMMENT = re.compile(rf"((?<![^\s,])(?:{_QUOTED}))|\s%.*")
 _DECLARES = "@attribute"
 _TYPES = ("numeric", "real", "integer", "string", "date")
@@ -73,19 +73,19 @@ def _declared(line: str) -> tuple[str, str, str]:
 def _values(line: str, number: int) -> list[str | None]:
     if line.startswith("{"):
         raise ValueError(
-            f"line {number} is sparse, {{index value, ...}}: save it dense, or as svmlight"
+            f"line {number} is sparse, {{index value, ...}}: save it as dense or as svmlight"
         )
     if "'" not in line and '"' not in line:
         fields = [*map(str.strip, line.split(","))]
     else:
         fields = _FIELD.findall(line)
     if any(field[:1] in ("'", '"') and not re.fullmatch(_QUOTED, field) for field in fields):
-        raise ValueError(f"line {number}: is a quotation mark open?")
+        raise ValueError(f"line {number} may lack a closing quotation mark")
     return [None if field == "?" else _plain(field) for field in fields]
 
 
 def _plain(field: str) -> str:
-    """:return: a text without Weka's quotation marks and escapes."""
+    """:return: a string without Weka's quotation marks and escapes."""
     if field[:1] not in ("'", '"'):
         return field
     return re.sub(r"\\(u[\da-fA-F]{4}|.)", _sign, field[1:-1])

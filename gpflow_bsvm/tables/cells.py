@@ -1,4 +1,4 @@
-"""Types, texts and numbers of pyarrow columns."""
+"""Types, strings and numbers of pyarrow columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = r"(large_)?string(_view)?"
 NUMBERS = r"u?int\d+|halffloat|float|double|bool|null|decimal.*"
 DATES = r"date.*|time.*"
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
-#: Types of numbers that Python and a model file store unchanged.
+#: Number types that Python and a model file store unchanged.
 _PLAIN = r"u?int(8|16|32)|int64|float|double|bool|null"
 
 
@@ -45,7 +45,7 @@ def as_labels(cells: Any) -> Any:
 
 
 def cast(cells: Any, kind: Any) -> Any:
-    """:return: a column of another type; None if some texts do not fit."""
+    """:return: the column as another type; None if some strings do not fit."""
     try:
         return compute.cast(cells, kind, safe=False)
     except arrow.ArrowInvalid:
@@ -53,21 +53,21 @@ def cast(cells: Any, kind: Any) -> Any:
 
 
 def as_truth(texts: Any) -> Any:
-    """:return: booleans of the texts true and false (any case); None if others occur."""
+    """:return: booleans for the strings true and false (any case); None if others occur."""
     fit = compute.match_substring_regex(texts, r"^(?i:true|false)$")
     return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None
 
 
 def in_ascii(texts: Any) -> Any:
-    """:return: texts with typographic spaces and minus signs made ASCII."""
+    """:return: strings in which typographic spaces and minus signs become ASCII."""
     replace = compute.replace_substring_regex
     return replace(replace(texts, "[\u00a0\u2009\u202f]", " "), "^\u2212", "-")
 
 
 def without(cells: Any, missing: Sequence[str]) -> Any:
     """
-    :param cells: a column of texts or of numbers.
-    :param missing: texts; a number among them matches in any spelling.
+    :param cells: a column of strings or of numbers.
+    :param missing: strings that mean a missing value; numbers match in any spelling.
     :return: the column, with null for missing values.
     """
     texts = is_a(cells.type)
@@ -89,13 +89,13 @@ def without(cells: Any, missing: Sequence[str]) -> Any:
 
 
 def _as_numbers(texts: Any) -> Any:
-    """:return: a column of numbers; null for any other text."""
+    """:return: the column as numbers; null for any other string."""
     plain = compute.replace_substring(in_ascii(compute.utf8_trim_whitespace(texts)), ",", ".")
     fit = compute.match_substring_regex(plain, _NUMBER)
     return cast(compute.if_else(fit, plain, arrow.scalar(None, plain.type)), arrow.float64())
 
 
 def as_float(cells: Any) -> Any:
-    """:return: [n], NaN for null."""
+    """:return: the values, [n]; NaN for null."""
     numbers = compute.cast(cells, arrow.float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # `data` needs TensorFlow
 pandas = Later("pandas", "files")
 #: The mark of a column of true and false, read as 1 and 0.
 TRUTH = "true and false"
-_ADVICE = "na_values=[...] if it means that a value is missing, else mend the file"
+_ADVICE = "give na_values=[...] if it means a missing value, else correct the file"
 
 
 class Column(NamedTuple):
@@ -29,9 +29,9 @@ class Column(NamedTuple):
 
     :ivar words: each becomes a 0/1 feature "name=word"; None: the column is one feature.
     :ivar classes: labels, converted to 0..C-1; empty: labels are numbers.
-    :ivar spelling: format of numbers in texts; date: whether values become days since 1970.
+    :ivar spelling: format of numbers in strings; date: whether values become days since 1970.
     :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "": ordinary.
-    :ivar missing: texts for missing values, see `without`.
+    :ivar missing: strings for missing values, see `without`.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Column(NamedTuple):
             return self._days(cells, origin)[:, None]
         values = self._numbers(cells, origin)
         if self.mark == TRUTH and (odd := ~np.isin(values, (0, 1)) & ~np.isnan(values)).any():
-            what = f"is neither true nor false, which the column holds: {_ADVICE}"
+            what = f"is neither true nor false, unlike its column: {_ADVICE}"
             raise self._refusal(cells, int(odd.argmax()), what, origin)
         return values[:, None]
 
@@ -86,7 +86,7 @@ class Column(NamedTuple):
             numbers = as_truth(texts) if numbers is None else numbers
         if numbers is None:
             row = compute.index(texts, self.spelling.odd(texts)[0]).as_py()
-            what = f"is none of the {self.spelling.about} that the column holds: {_ADVICE}"
+            what = f"does not fit the column's {self.spelling.about}: {_ADVICE}"
             raise self._refusal(texts, row, what, origin)
         return as_float(numbers)
 
@@ -94,10 +94,10 @@ class Column(NamedTuple):
         texts = without(as_text(cells), self.missing)
         values, lost = days(texts)
         if lost.any():
-            what = f"is neither a date as 2020-01-31 12:30 nor a time as 15:30: {_ADVICE}"
+            what = f"is neither a date like 2020-01-31 12:30 nor a time like 15:30: {_ADVICE}"
             raise self._refusal(texts, int(lost.argmax()), what, origin)
         if (row := first_unlike(texts, self.mark)) is not None:
-            raise self._refusal(texts, row, f"is none of the {self.mark} before it", origin)
+            raise self._refusal(texts, row, f"is unlike the {self.mark} before it", origin)
         return values
 
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
@@ -143,7 +143,7 @@ def times(texts: Any) -> Any:
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:
-    """:return: the first row with another mark; None if there is none, or no `mark`."""
+    """:return: the first row with another mark; None without such a row, or if `mark` is ""."""
     row = compute.index(compute.not_equal(times(texts), mark), True).as_py() if mark else -1
     return None if row < 0 else int(row)
 
@@ -151,7 +151,7 @@ def first_unlike(texts: Any, mark: str) -> int | None:
 def days(texts: Any) -> tuple[Any, Any]:
     """
     :param texts: a column of pyarrow.
-    :return: [n], days since 1970; [n], True for texts other than ISO 8601 dates and times.
+    :return: days since 1970, [n]; True where a string is no ISO 8601 date or time, [n].
     """
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
@@ -179,12 +179,12 @@ class Columns:
         classes: Any,
     ) -> None:
         """
-        :param found: how to read columns, by name; others are numbers.
+        :param found: how to read columns, by name; the rest hold numbers.
         :param features: names of the columns of X, in order.
         :param classes: see `class_list`; or None.
         """
         if classes is not None and target is None:
-            raise ValueError("classes are of the labels: give target=..., the name of their column")
+            raise ValueError("classes needs labels: give target=..., the name of their column")
         self.target = target
         self.weight = weight
         self.features = tuple(features)
@@ -212,17 +212,17 @@ class Columns:
         if lost:
             raise ValueError(f"{where} lacks {with_nearest(lost, names)}; {read}")
         if more:
-            raise ValueError(f"{where} has, beside the others, {shortened(more)}; {read}")
+            raise ValueError(f"{where} also has {shortened(more)}; {read}")
         if twice:
             free = exactly and not {*twice} & {self.target, self.weight}
             drop = f", or drop={twice!r} to leave them out" if free else ""
             raise ValueError(
-                f"{where} has several columns {shortened(twice)}: rename all but one of them in "
-                f"its header{drop}"
+                f"{where} has several columns named {shortened(twice)}: rename all but one of them "
+                f"in its header{drop}"
             )
         named = [n for n in (*self.features, self.target, self.weight) if n is not None]
         if not self.features:
-            raise ValueError(f"{where} has no columns for X beside target and weight")
+            raise ValueError(f"{where} has no columns for X besides target and weight")
         if len({*named}) != len(named) or len(own) != len(self.read):
             raise ValueError(
                 f"features {shortened(self.features)}, target {self.target!r} and weight "
@@ -258,8 +258,8 @@ class Columns:
         :return: a note on missing values, if any.
         """
         marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
-        beside = f", and the columns {listed(marks)}" if marks else ""
-        return [f"{number} values are missing: medians{beside}"] if number else []
+        beside = f", and mark them in the columns {listed(marks)}" if marks else ""
+        return [f"medians replace {number} missing values{beside}"] if number else []
 
     def _column(self, name: str) -> Column:
         return self._found.get(name, Column(name))
@@ -270,7 +270,7 @@ def chosen_words(
 ) -> dict[str, Column]:
     """
     :param names: the column names of a table.
-    :param missing: texts for missing values.
+    :param missing: strings for missing values.
     :return: the columns behind features "column=word", by name.
     """
     words = dict[str, list[str]]()

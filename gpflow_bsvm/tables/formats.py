@@ -47,7 +47,7 @@ class Format:
     X: Any = None
 
     def check_features(self, features: Sequence[str]) -> None:
-        """:raise ValueError: if a model's columns have other names here."""
+        """:raise ValueError: if the model's columns have other names in this file."""
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """
@@ -129,8 +129,8 @@ class SVMLight(Format):
         shifted = here == 0 or self._last == number  # a file may lack the values of x0
         if known == [*range(there, number + there)] and shifted:
             raise ValueError(
-                f"the indices of {self.path} count from {here}, those of the model from {there}: "
-                "write them as in the file that it was trained on"
+                f"the indices of {self.path} count from {here}, but those of the training file "
+                f"from {there}: write them as there"
             )
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
@@ -168,7 +168,7 @@ class Partition(Format):
 
 
 def open_bytes(path: str) -> Any:
-    """:return: the content of a file; its first bytes, else its name, show the compression."""
+    """:return: the decompressed content; the first bytes, or else the name, show how."""
     with open(path, "rb") as file:
         start = file.read(10)
     if start.startswith(b"\xfd7zXZ\0"):
@@ -202,7 +202,7 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """:raise ValueError: naming the file, for read errors."""
+    """:raise ValueError: for read errors; the message names the file."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
     cut = EOFError, lzma.LZMAError  # of a truncated file
     try:
@@ -211,5 +211,5 @@ def named(path: str) -> Iterator[None]:
         why = (str(error) or type(error).__name__).splitlines()[0]
         if isinstance(error, ValueError) and path in why:
             raise
-        hint = "; is a quotation mark open?" if isinstance(error, csv.Error) else ""
+        hint = "; a closing quotation mark may be missing" if isinstance(error, csv.Error) else ""
         raise ValueError(f"cannot read {path}: {why}{hint}") from error

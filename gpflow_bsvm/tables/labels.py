@@ -20,7 +20,7 @@ def check_are_classes(
     """
     :param labels: the distinct labels of `num_rows` rows.
     :param what: their source, for the error.
-    :param numbers: labels that may be regression targets; None: all but texts.
+    :param numbers: labels that may be regression targets; None: all but strings.
     :raise ValueError: for fewer than two labels, or for labels that look like regression targets:
         fractions, or more labels than half the rows.
     """
@@ -36,15 +36,15 @@ def check_are_classes(
         how = ""
         if broken:
             why = f", such as {broken[0]}: they look like numbers to be regressed"
-            how = ', texts or classes="any" of files are for classes'
+            how = '; for classes, give strings, or classes="any" with files'
         raise ValueError(
             f"{what} holds {len(labels)} different labels in {num_rows} rows{why}; is target the "
-            f"right column? BSVMRegressor is for numbers{how}"
+            f"right column? Use BSVMRegressor for numbers{how}"
         )
 
 
 def look_like_numbers(labels: Collection[Any], num_rows: int) -> bool:
-    """:return: True for so many different numbers that regression is likely."""
+    """:return: True if there are so many different numbers that regression is likely."""
     return bool(_numbers(labels)) and len(labels) > 20 and num_rows < 50 * len(labels)
 
 
@@ -58,8 +58,8 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 def as_written(texts: Iterable[str]) -> list[Any]:
     """
-    :return: the sorted labels, as integers or else floats if Python would write all like their
-        texts; 007, 1e3, +1 and true stay texts.
+    :return: the sorted labels: integers or else floats if Python writes all of them like this;
+        otherwise strings, as for 007, 1e3, +1 and true.
     """
     texts = list(texts)
     for kind in (int, float):
@@ -81,7 +81,7 @@ def class_list(classes: Any) -> list[Any]:
     names = list(classes)
     if len(set(names)) != max(2, len(names)):
         raise ValueError(
-            f"classes must be two or more different labels in the order of 0..C-1, got {classes!r}"
+            f"classes must be two or more different labels, in the order 0..C-1, got {classes!r}"
         )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError(f"classes must be labels of one type, got {classes!r}")

@@ -23,7 +23,7 @@ SVMLIGHT = _packed(".svm", ".svmlight", ".libsvm")
 ENDINGS = CSV + PARQUET + ARFF + SVMLIGHT
 #: Unsupported table files; a spreadsheet or pandas can save them as CSV or Parquet.
 OTHERS = (".json", ".jsonl", ".xlsx", ".xls", ".ods", ".feather", ".rds", ".sav", ".zip")
-#: Our name for the first column written by R, which has no name in the header.
+#: Our name for R's first column, the row names: the header does not name it.
 ROW_NAMES = "row.names"
 #: Names of an index written by pandas or R: row numbers or row names, not a feature.
 _INDEX = re.compile(rf"|Unnamed: [\d.]+|__index_level_\d+__|{ROW_NAMES}")
@@ -46,7 +46,7 @@ def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     if os.path.isfile(name):
         return [name]
     if not os.path.isdir(name):
-        raise ValueError(f"{name} is a pipe or a device, and rows are read more than once: save it")
+        raise ValueError(f"{name} is a pipe or a device, but rows are read twice: save it first")
     found = [one for one in _inside(name) if one.lower().endswith(endings)]
     if not found:
         shown = ", *".join(one for one in endings if one.count(".") == 1)
@@ -64,7 +64,7 @@ def about_folder(folder: str, found: Sequence[str]) -> str:
     """:return: a description of the files found in a directory."""
     names = [os.path.relpath(one, folder) for one in found]
     first_and_last = " to ".join(dict.fromkeys((names[0], names[-1])))
-    below = ", also of subdirectories" * any(map(os.path.dirname, names))
+    below = ", including subdirectories" * any(map(os.path.dirname, names))
     others = sorted({*_inside(folder)} - {*found})
     left_out = f"; left out: {listed(os.path.relpath(one, folder) for one in others)}"
     read = f"{len(names)} files of {folder} are read{below}: {first_and_last}"
@@ -73,8 +73,8 @@ def about_folder(folder: str, found: Sequence[str]) -> str:
 
 def folders_of(paths: Sequence[str], of_prediction: bool) -> list[dict[str, str | None]]:
     """
-    :param of_prediction: whether to read columns also from folders that all files share.
-    :return: the columns and values in the folder names of each file, as in Hive.
+    :param of_prediction: whether folders shared by all files give columns, too.
+    :return: for each file, the columns and values in its folder names, as in Hive.
     """
     found = [os.path.dirname(os.path.abspath(path)) for path in paths]
     root = os.path.commonpath(found)
@@ -110,7 +110,7 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 
 def short(value: Any) -> str:
-    """:return: the `repr` of a value, with dots in the middle of a long text."""
+    """:return: the `repr` of a value; a long one has dots in the middle."""
     return _SHORT.repr(value)
 
 

@@ -30,26 +30,26 @@ class Reading:
     """
     The columns to read from files, and their format (None: detect it).
 
-    :ivar target: name of the label column; numbers are in the likelihood's format. None: for
-        predictions.
-    :ivar weight: name of the weight column; None: ones.
+    :ivar target: name of the label column; numbers are in the likelihood's format. None: no
+        labels, as for predictions.
+    :ivar weight: name of the weight column; None: all weights are 1.
     :ivar features: names of the columns of X, in this order; None: all except `drop` and
         unnamed columns, such as an index written by pandas.
     :ivar classes: labels of any type, converted to 0..C-1 in this order; "auto": a pass finds them,
-        and sorts them unless their type has an order. A label is its text in the file; whole
+        and sorts them unless their type has an order. Labels are the strings in the file; whole
         numbers in Python's format become numbers. "any": as "auto", but also accepts labels that
         look like regression targets.
-    :ivar words: whether text columns become categories. A pass finds the values, at most 50 per
-        column, and each becomes a 0/1 feature "column=word"; `features` may list that name. Or
-        names of columns that are categories even if they look like numbers.
+    :ivar words: whether text columns become categories, or names of columns that are categories
+        even if they look like numbers. A pass finds the values, at most 50 per column; each
+        becomes a 0/1 feature "column=word", which `features` may list.
     :ivar dates: names of columns of dates or times, converted to days since 1970.
     :ivar marks: `Column.mark` of the columns in training, by name.
-    :ivar na_values: texts for missing values, besides the empty text; "-99" also matches -99.0 in
-        columns of numbers. None: the usual texts among numbers, such as "NA" and "?".
+    :ivar na_values: strings that mean a missing value, besides the empty string; "-99" also matches
+        -99.0 in columns of numbers. None: the usual strings among numbers, such as "NA", "?".
     :ivar decimal: the decimal sign; thousands: the sign between groups of three digits.
     :ivar names: all column names of a CSV file without a header.
-    :ivar separator: None: detected by equal numbers of fields in the first lines.
-    :ivar encoding: None: from a byte order mark, else UTF-8.
+    :ivar separator: field separator; None: one that gives the first lines equal numbers of fields.
+    :ivar encoding: text encoding; None: as a byte order mark declares, else UTF-8.
     """
 
     target: str | None = None
@@ -79,7 +79,7 @@ class Reading:
 
     @property
     def empty(self) -> tuple[str, ...]:
-        """:return: texts that always mean a missing value."""
+        """:return: strings that always mean a missing value."""
         return ("", *(self.na_values or ()))
 
     @property

@@ -1,4 +1,4 @@
-"""Spellings of numbers in texts. All numbers of a column have the same spelling."""
+"""Spellings of numbers in strings. All numbers of a column have the same spelling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .cells import arrow, cast, compute, in_ascii
 
-#: Default texts for a missing number.
+#: Default strings for a missing number.
 MISSING = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN"),
     *("NULL", "null", "None", "#NA", "#N/A N/A"),
@@ -30,7 +30,7 @@ class Spelling(NamedTuple):
     def read(self, texts: Any) -> Any:
         """
         :param texts: a column of pyarrow; null stays null.
-        :return: a column of numbers; None if some text does not fit, see `odd`.
+        :return: a column of numbers; None if some string does not fit, see `odd`.
         """
         texts = compute.utf8_trim_whitespace(texts)
         if self == PLAIN:
@@ -42,7 +42,7 @@ class Spelling(NamedTuple):
         return cast(compute.replace_substring(texts, self.decimal, "."), arrow.float64())
 
     def odd(self, texts: Any) -> list[str]:
-        """:return: the distinct texts that do not fit."""
+        """:return: the distinct strings that do not fit."""
         decimal = re.escape(self.decimal)
         groups = re.escape(self.thousands)
         whole = rf"(\d+|[1-9]\d{{0,2}}({groups}\d{{3}})+)" if groups else r"\d+"

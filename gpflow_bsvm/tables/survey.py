@@ -1,4 +1,4 @@
-"""The values of a column: how to read them, or why that is impossible."""
+"""The values of a column: how to read them, or why they cannot be read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
 _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
-_AS_DATES = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
-#: Longest text that may mean a missing value.
+_AS_DATES = "dates must be like 2020-01-31 12:30 and times like 15:30, so convert the column, "
+#: Most characters of a string that may mean a missing value.
 _MOST_SIGNS = 40
 #: Evidence for units: this many different values, and this share of them with a unit.
 _FEWEST_UNITS = 5
@@ -42,13 +42,13 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    "may say that there is no value, as -99 and -999": (
+    "may mark missing values, such as -99 and -999": (
         r"-9{2,}(\.0+)?",
         *(0, "if they do, give them as na_values=[...]"),
     ),
-    "have more digits than float64 has": (
+    "have too many digits for float64": (
         r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
-        *(0, "if they are keys, give drop={}: neighbours become equal"),
+        *(0, "if they are keys, give drop={}, because close values become equal"),
     ),
 }
 
@@ -59,7 +59,7 @@ class Survey:
 
     :ivar seen: distinct values, each with its first row; None: missing. After `MOST_CLASSES`
         values, only possible missing values are added.
-    :ivar order: the values in the order of their type, if it defines one.
+    :ivar order: the values in the order of their type, if the type has one.
     """
 
     def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
@@ -84,12 +84,12 @@ class Survey:
         self._lost: set[Any] = {None}  # values that mean a missing number or date
 
     def add(self, cells: Any) -> None:
-        """:raise ValueError: for numbers in one file and texts in another."""
+        """:raise ValueError: for numbers in one file and strings in another."""
         same = is_a(cells.type, NUMBERS) == is_a(self.kind, NUMBERS)
         if not same and cells.null_count < len(cells):
             raise ValueError(
-                f"column {self.name!r} is of type {cells.type} in {self._files[-1][0]}, and "
-                f"{self.kind} in the files before it: save all alike"
+                f"column {self.name!r} is of type {cells.type} in {self._files[-1][0]}, but "
+                f"{self.kind} in the files before it: save all with the same type"
             )
         if not (self.many and self._are_plain(cells)):
             self._look(as_labels(cells))
@@ -176,7 +176,7 @@ class Survey:
                 mark = TRUTH if is_a(self.kind, "bool") else self._known
                 return Column(self.name, mark=mark, missing=self.missing)
             if not is_a(self.kind):
-                raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
+                raise self._refusal(f"{self.kind}, but numbers or words are needed", [])
             if self.fitting:
                 return self._number(comma)
             if as_truth(_array(values)) is not None:
@@ -189,13 +189,13 @@ class Survey:
 
     def _days(self) -> Column:
         if self._order:
-            raise self._refusal(f"dates that the file declares as {self._order}", [], _AS_DATES)
+            raise self._refusal(f"dates, declared as {self._order}", [], _AS_DATES)
         texts = without(as_text(arrow.array([*self.seen])), self.missing)
         mark = self._mark_of_times(texts)
         _, lost = days(texts)
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
-            none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
+            none = f"give na_values={odd!r} if they mean a missing value, " if few else ""
             raise self._refusal("texts", odd[:3], _AS_DATES + none)
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
@@ -206,9 +206,9 @@ class Survey:
         known = self._known
         if len(found) > 1:
             such = [texts[first_unlike(texts, mark)].as_py() for mark in found[1::-1]]
-            raise self._refusal(f"{found[0]} and {found[1]}", such, "write all alike, ")
+            raise self._refusal(f"{found[0]} and {found[1]}", such, "write all in one way, ")
         if found and known not in ("", *found):
-            how = f"the training had {known}, so convert the column, "
+            how = f"training had {known}, so convert the column, "
             raise self._refusal(found[0], texts.to_pylist()[:1], how)
         return found[0] if found else known
 
@@ -222,7 +222,7 @@ class Survey:
         if len(found) > most:
             raise self._refusal(f"more than {most} different words", found[:1], self._as_words)
         if self._beside or (self._reading.words is False and not self._told):
-            how = "words=True for columns of 0 and 1, " if self._as_words else ""
+            how = "give words=True for columns of 0 and 1, " if self._as_words else ""
             raise self._refusal("words where numbers are needed", found[:1], how)
         words = as_text(arrow.array(found)).to_pylist()
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
@@ -233,7 +233,7 @@ class Survey:
             sign = "." if PLAIN in self.fitting else ","
             such = [text for text in self.seen if text not in self._lost and sign in text]
             whole = such[0].strip().replace(sign, "") if such else "1234"  # beyond `MOST_CLASSES`
-            how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
+            how = f"give thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
         mark = self._known or GROUPED * in_doubt(self.fitting)
         return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
@@ -260,13 +260,13 @@ class Survey:
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
             if len(shown) > 1:
                 raise self._refusal("numbers that are written in several ways", shown)
-            told = "numbers with other signs than decimal or thousands"
+            told = "numbers with signs other than decimal or thousands"
             raise self._refusal(told, shown, f"give decimal={way.decimal!r}, ")
         for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
             if not way.odd(_array(texts)):
                 what = f"numbers with {way.thousands!r} between thousands"
                 how = f"thousands={way.thousands!r}" + " with decimal=','" * (way.decimal == ",")
-                raise self._refusal(what, odd[:2], f"{how}, {words}")
+                raise self._refusal(what, odd[:2], f"give {how}, {words}")
         if (numbers or len(texts) >= _FEWEST_UNITS) and _share(_WITH_UNIT, odd) >= _MOST:
             raise self._refusal(
                 "numbers with signs or units", odd[:2], f"write plain numbers, {words}"
@@ -274,31 +274,31 @@ class Survey:
         if numbers:
             first = {self.seen[text] for text in odd} == {*range(len(odd))}
             how = "delete the first rows if they belong to the header, " * first
-            raise self._refusal("numbers, and others", odd[:3], how + self._as_missing(odd) + words)
+            raise self._refusal("numbers and texts", odd[:3], how + self._as_missing(odd) + words)
 
     @property
     def _as_words(self) -> str:
         """:return: advice to read the column as a category; empty if impossible."""
         never = self._beside or self._reading.is_prediction or self.many
-        return "" if never else f"words=[{self.name!r}] for a category, "
+        return "" if never else f"give words=[{self.name!r}] for a category, "
 
     def _as_missing(self, odd: list[str]) -> str:
-        """:return: advice for texts that may mean a missing value."""
+        """:return: advice for strings that may mean a missing value."""
         given = self._reading.na_values
         usual = [text for text in odd if text in MISSING]
         if given is not None and usual:
             every = [*given, *usual]
-            return f"na_values={every!r} for missing values (the option replaces the usual ones), "
+            return f"give na_values={every!r} for missing values (replaces the usual list), "
         few = len(odd) <= 3 and not any("," in text or len(text) > _MOST_SIGNS for text in odd)
         if not few or as_truth(_array(odd)) is not None:
             return ""
-        return f"na_values={odd!r} if they mean that a value is missing, "
+        return f"give na_values={odd!r} if they mean a missing value, "
 
     def _of_dates(self, texts: Sequence[str]) -> ValueError:
-        """:return: an error that advises `dates` only if all texts are dates."""
+        """:return: an error that advises `dates` only if all strings are dates."""
         _, lost = days(_array(texts))
         if not lost.any():
-            how = f"dates=[{self.name!r}] makes them days since 1970, "
+            how = f"give dates=[{self.name!r}] for days since 1970, "
             return self._refusal("dates or times", texts[:1], how)
         such = [*dict.fromkeys((texts[0], texts[int(lost.argmax())]))]
         if _share(_TIMES, texts) == 1:
@@ -311,18 +311,18 @@ class Survey:
         shown = ", ".join(f"{short(text)} ({self.place(text)})" for text in such)
         what = f"{what} such as {shown}" if such else what
         chosen = self._reading.features is not None
-        mend = "or mend the file" if how else "mend the file"
-        drop = mend if chosen else f"drop=[{self.name!r}] to leave it out"
+        drop = "correct the file" if chosen else f"give drop=[{self.name!r}] to leave it out"
+        drop = f"or {drop}" if how else drop
         last = {
             self._reading.target: 'give classes="auto" for classes',
-            self._reading.weight: "weights are numbers",
+            self._reading.weight: "weights must be numbers",
         }.get(self.name, drop)
         return ValueError(f"column {self.name!r} holds {what}: {how}{last}")
 
     def classes(self) -> list[Any]:
         """
-        :return: the labels: numbers if written as in Python, else texts; sorted, or in the order of
-            their type.
+        :return: the labels: numbers if written as in Python, else strings; sorted, or in the order
+            of their type.
         :raise ValueError: for a missing label, too many labels, or a regression target.
         """
         told = self.name in self._reading.told_words  # then every text is a label
@@ -334,11 +334,11 @@ class Survey:
         if doubtful and not told:
             raise ValueError(
                 f"the label {doubtful[0]!r} ({self.place(doubtful[0])}) in {what} may mean a "
-                f"missing one: drop such rows, or give words=[{self.name!r}] if it is a label"
+                f"missing label: drop such rows, or give words=[{self.name!r}] if it is a label"
             )
         if self.many:
             raise ValueError(
-                f"{what} holds more than {MOST_CLASSES} different values: classes are expected; is "
+                f"{what} holds more than {MOST_CLASSES} different values, too many for classes; is "
                 "target the right column?"
             )
         texts = all(isinstance(one, str) for one in self.seen)

@@ -32,7 +32,7 @@ class Table:
     Files with the same columns, and how to read them.
 
     :ivar columns: columns of X, labels and weights.
-    :ivar ordered: whether the user or the type of the labels orders the classes.
+    :ivar ordered: whether the user or the labels' type defines the order of the classes.
     :ivar rows: number of inspected rows.
     :ivar holes: the place of the first missing value, by column of X.
     """
@@ -75,9 +75,9 @@ class Table:
         if len(found) == 1:
             return replace(reading, target=found[0])
         raise ValueError(
-            f"which column of {path} holds the labels? Name it with target (--target COL); there "
-            f"is {'more than one' if found else 'none'} of {', '.join(TARGETS)} among "
-            f"{listed(names, 40)}"
+            f"which column of {path} holds the labels? Name it with target (--target COL); its "
+            f"columns, {listed(names, 40)}, include {'more than one' if found else 'none'} of "
+            f"{', '.join(TARGETS)}"
         )
 
     def _check_options(self) -> None:
@@ -124,7 +124,7 @@ class Table:
         return one.gap(one.missing_values(column.words is not None))
 
     def _found(self, complete: bool = True) -> dict[str, Column]:
-        """:raise ValueError: for columns that cannot be read; if complete, also for labels."""
+        """:raise ValueError: for columns (if `complete`, also labels) that cannot be read."""
         repeated = {one.seen.get(name) for name, one in self._seen.items()}
         if len(self._seen) > 1 and len(repeated) == 1 and None not in repeated:  # joined files
             place = next(one.place(name) for name, one in self._seen.items())
@@ -186,14 +186,14 @@ class Table:
         texts = arrow.array(seen, "string")
         given = [text for text in self._reading.na_values or () if text]
         if lost := [text for text in given if not without(texts, [text]).null_count]:
-            lines.append(f"no column has such texts: na_values={lost!r}")
+            lines.append(f"no column has these values: na_values={lost!r}")
         different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
         constant = [name for name, one in different.items() if len(one) == 1 and None not in one]
         if constant:
-            out = f"leave it out by drop={constant!r}"
+            out = f"leave it out with drop={constant!r}"
             lines.append(f"constant, without information: {listed(constant)}; {out}")
         if X is not None and len(X) >= _FEWEST_COUNTED and (keys := self._keys(X)):
-            out = f"if this is a row number or an identifier, leave it out by drop={keys!r}"
+            out = f"if this is a row number or an identifier, leave it out with drop={keys!r}"
             lines.append(f"different in each row: {listed(keys)}; {out}")
         return lines
 

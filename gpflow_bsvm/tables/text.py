@@ -58,18 +58,18 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     except (UnicodeError, LookupError):
         name = found.removesuffix("-sig")
         raise ValueError(
-            f"it is not {name}: say what it is, as encoding='cp1252' for files of Windows"
+            f"it is not {name}: give its encoding, such as encoding='cp1252' on Windows"
         ) from None
     text = text.removeprefix("\ufeff")  # still there if the user gives the encoding
     if not text.strip():
         raise ValueError("it is empty, without a header line")
     if "\0" in text:
-        raise ValueError("it is no text, or text of an encoding such as encoding='utf-16'")
+        raise ValueError("it is not text, or it needs an encoding such as encoding='utf-16'")
     return text, found
 
 
 class Text(Format):
-    """A text table. Values are texts as in the file; a name may be ""."""
+    """A text table. Values are the strings in the file; a name may be ""."""
 
     def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
         """
@@ -122,25 +122,25 @@ class Text(Format):
         names = self.names
         width = statistics.mode(map(len, rows or [names]))
         if width > len(names) + 1 or (names[0][:1] == "#" and width != len(names)):
-            sign = ", and the # in that of the names" if names[0][:1] == "#" else ""
+            sign = ", and the # in the header" if names[0][:1] == "#" else ""
             sign += ", or write decimal commas as points" * (self.separator == ",")
             raise ValueError(
                 f"the first line of {self.path}, {self.separator.join(names)!r}, does not have the "
-                f"names of {width} columns: delete the lines before that of the names{sign}"
+                f"names of {width} columns: delete the lines before the header{sign}"
             )
         numbers = [name for name in names if re.fullmatch(_NUMBER, name)]
         if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as pandas does
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
-                f"({', '.join(names[:4])}, ...): give names=[...], those of all {len(names)} "
-                "columns, if it is a row"
+                f"({', '.join(names[:4])}, ...): if it is a row, give names=[...] "
+                f"with the names of all {len(names)} columns"
             )
         if rows and all(len(row) == len(names) + 1 for row in rows):
             ended = not any(row[-1] for row in rows)  # lines end with a separator
             if not ended and not self._begin_with_names(rows, quoted):
                 raise ValueError(
-                    f"the rows of {self.path} have a field more than its first line has names: put "
-                    'texts that contain the separator in ", with any " inside them doubled; write '
+                    f"the rows of {self.path} have one field more than its first line: quote "
+                    'strings that contain the separator, and double any " inside them; write '
                     f"decimal commas as points; or begin the first line with {ROW_NAMES} if the "
                     "rows begin with their names"
                 )
@@ -173,10 +173,10 @@ class Text(Format):
                 end = batch.column(len(columns))[-1:]
                 yield batch.select([*range(len(columns))])
         if compute.any(compute.ends_with(end, "\n")).as_py():  # an open quote takes all the rest
-            raise ValueError(f"the last {last!r} ends with a line end: is a quotation mark open?")
+            raise ValueError(f"the last {last!r} ends a line: it may lack a closing quotation mark")
 
     def _rows(self) -> Iterator[list[str]]:
-        """:return: rows with spaces as or after separators: pyarrow cannot read them."""
+        """:return: rows with spaces as separators or after them, which pyarrow cannot read."""
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
             rest: Iterator[str] = itertools.islice(lines, self.header, None)
@@ -214,7 +214,7 @@ def open_format(path: str, reading: Reading) -> Format:
     kind = path.lower()
     told = reading.names is not None or reading.separator is not None
     if told and kind.endswith((*PARQUET, *ARFF)):
-        raise ValueError(f"names and separator are for CSV files, and {path} says so itself")
+        raise ValueError(f"names and separator are for CSV files: leave them out for {path}")
     with named(path):
         with open(path, "rb") as file:
             start = file.read(4)
@@ -245,13 +245,13 @@ def _is_svmlight(head: str) -> bool:
 
 
 def _check_quotes(text: str, separator: str, skips: bool) -> None:
-    """:raise ValueError: for misplaced quotation marks, which would change texts."""
+    """:raise ValueError: for misplaced quotation marks, which would change strings."""
     lines = io.StringIO(text)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=skips, strict=True)
     try:
         list(reader)
     except csv.Error as error:
-        hint = "is a quotation mark open, or one inside a text not doubled?"
+        hint = "is a quotation mark not closed, or one inside a string not doubled?"
         raise ValueError(f"line {reader.line_num}: {error}: {hint}") from None
 
 

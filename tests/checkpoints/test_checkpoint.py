@@ -195,10 +195,10 @@ def test_every_kind_of_leaf_comes_back():
     assert repr(ValueDecoder(encoder.arrays).decode(told)) == repr(value)
     (sites,) = told["items"][-1]["items"]
     for cls in ("gpflow_bsvm.likelihoods.base.Classification", "os.system", "nowhere.Sites"):
-        with pytest.raises(ValueError, match=f"{cls} is no NamedTuple"):
+        with pytest.raises(ValueError, match=f"{cls} is not a NamedTuple"):
             ValueDecoder(encoder.arrays).decode(sites | {"class": cls, "items": []})
     for bad in (object(), np.array([print]), {1, 2}):
-        with pytest.raises(TypeError, match="which a checkpoint cannot hold: it holds numbers"):
+        with pytest.raises(TypeError, match="which a checkpoint cannot hold; it can hold numbers"):
             encoder.encode(bad, "it")
 
 

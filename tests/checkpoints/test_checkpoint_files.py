@@ -56,9 +56,9 @@ def empty(path):
 def test_a_bad_file_is_refused_by_name(data, stored, spoil):
     path = stored / "checkpoint-000000004.npz"
     spoil(path)
-    with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
+    with pytest.warns(UserWarning, match=f"{path} is not a complete checkpoint") as warned:
         assert resumed(data, stored) == 4
-    assert sum("no whole checkpoint" in str(one.message) for one in warned) == 1
+    assert sum("not a complete checkpoint" in str(one.message) for one in warned) == 1
     assert not (stored / "executed").exists()
 
 
@@ -114,9 +114,9 @@ CRAFTED = {
 def test_a_crafted_file_is_refused_by_name(data, stored, what):
     path = stored / "checkpoint-000000004.npz"
     crafted(path, CRAFTED[what])
-    with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
+    with pytest.warns(UserWarning, match=f"{path} is not a complete checkpoint") as warned:
         assert resumed(data, stored) == 4
-    assert sum("no whole checkpoint" in str(one.message) for one in warned) == 1
+    assert sum("not a complete checkpoint" in str(one.message) for one in warned) == 1
 
 
 @functools.cache
@@ -134,7 +134,7 @@ def test_crafted_draws_are_refused_by_name(data, tmp_path, monkeypatch, what):
         sampler.run(model, data, checkpoint=tmp_path)
     path = max(tmp_path.iterdir())
     crafted(path, CRAFTED[what])
-    with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint"):
+    with pytest.warns(UserWarning, match=f"{path} is not a complete checkpoint"):
         again = sampler.run(model, data, checkpoint=tmp_path).s
     np.testing.assert_array_equal(again, undisturbed_draws())
 
@@ -142,9 +142,9 @@ def test_crafted_draws_are_refused_by_name(data, tmp_path, monkeypatch, what):
 def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
     for path in stored.iterdir():
         truncate(path)
-    with pytest.warns(UserWarning, match="no whole checkpoint") as warned:
+    with pytest.warns(UserWarning, match="not a complete checkpoint") as warned:
         assert resumed(data, stored) == 1
-    assert sum("no whole checkpoint" in str(one.message) for one in warned) == 2
+    assert sum("not a complete checkpoint" in str(one.message) for one in warned) == 2
 
 
 def test_a_full_disk_costs_a_warning(data, stored, monkeypatch):
@@ -154,7 +154,9 @@ def test_a_full_disk_costs_a_warning(data, stored, monkeypatch):
     before, model = sorted(stored.iterdir()), make_model(data)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.warns(UserWarning, match="No space left on device.*the fit goes on") as warned:
+        with pytest.warns(
+            UserWarning, match="No space left on device.*the fit continues"
+        ) as warned:
             ALGORITHMS["CAVI"].run(model, data, checkpoint=stored)
     assert sum("No space left" in str(one.message) for one in warned) == 1
     assert_equal(state(model), whole())

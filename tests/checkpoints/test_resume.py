@@ -225,7 +225,7 @@ def test_a_full_disk_costs_a_warning(data, tmp_path, monkeypatch):
         patch.setattr(os, "fsync", fails)
         model = make().fit(blocks(*data), checkpoint=tmp_path)
     texts = [str(one.message) for one in warned if "No space left" in str(one.message)]
-    assert len(texts) == 2 and all("the fit goes on" in text for text in texts)
+    assert len(texts) == 2 and all("the fit continues" in text for text in texts)
     assert sorted(tmp_path.rglob("*.npz")) == before
     whole = make().fit(blocks(*data))
     assert_equal(model, whole)
@@ -236,6 +236,6 @@ def test_a_spoilt_stage_is_found_anew(data, stored, tmp_path):
     make().fit(blocks(*data), checkpoint=tmp_path)
     (path,) = (tmp_path / "survey").iterdir()
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint"):
+    with pytest.warns(UserWarning, match=f"{path} is not a complete checkpoint"):
         model = make().fit(blocks(*data), checkpoint=tmp_path)
     assert_equal(model, make().fit(blocks(*data)))

@@ -238,7 +238,7 @@ def test_bad_arguments(argv, message, capsys):
         ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
         (
             "a,y\n1,0\nfemale,1\n",
-            "column 'a' holds numbers, and others such as 'female' (row 1): --na-values female",
+            "column 'a' holds numbers and texts such as 'female' (row 1): give --na-values female",
         ),
         ("a,b\n1,0\n", "--target"),
     ],

@@ -76,7 +76,7 @@ def test_the_output_is_none_of_the_inputs(folder, capsys):
         one.write_bytes((folder / other).read_bytes())
     before = data.read_bytes(), model.read_bytes()
     assert train(folder, "again.csv", "--output", data) == 2
-    assert "again.csv is read, and would be overwritten" in capsys.readouterr().err
+    assert "again.csv is an input and would be overwritten" in capsys.readouterr().err
     for output in (data, model, folder / "parts" / ".." / "again.csv"):
         assert run("predict", model, data, "--output", output) == 2
     assert run("predict", model, data, "--output", folder / "p.parquet") == 2
@@ -171,7 +171,7 @@ def test_errors_about_files_come_before_tensorflow(folder):
         (["compare", hole, *more], "hole.csv: column 'y' holds"),
         (["train", hole, "--target", "z"], "has no column 'z'; it has a, b, y"),
         (["predict", str(folder / "model.npz"), short], "short.csv lacks 'b'; it has a"),
-        (["predict", str(folder / "model.npz"), odd], "column 'b' holds numbers, and others"),
+        (["predict", str(folder / "model.npz"), odd], "column 'b' holds numbers and texts"),
         (["predict", str(folder / "model.npz"), hole, "--id", "no"], "hole.csv lacks 'no'; it has"),
     ]
     script = f"""
@@ -205,7 +205,7 @@ def test_a_file_without_an_estimator_is_no_model(folder, capsys):
     for name, kind in kinds.items():
         assert run("predict", folder / name, folder / "rows.csv", "--output", folder / "p.csv") == 2
         error = capsys.readouterr().err
-        assert f"{name} holds a {kind}, and a fitted classifier or regressor is needed" in error
+        assert f"{name} holds a {kind}, but predict needs a fitted classifier" in error
 
 
 BAD = {
@@ -260,7 +260,7 @@ def test_what_cannot_be_saved_is_told_before_the_fit(folder, capsys, monkeypatch
     for output, message in [
         (folder / "no" / "m.npz", "there is no directory"),
         (folder / "parts", "is a directory"),
-        (folder / "rows.csv", "is read, and would be overwritten"),
+        (folder / "rows.csv", "is an input and would be overwritten"),
     ]:
         assert train(folder, "rows.csv", "--output", output) == 2
         assert message in capsys.readouterr().err
@@ -282,7 +282,7 @@ def test_numbers_that_may_be_classes_are_asked_about(folder, capsys):
         how = ("--output", folder / "counts.npz")
         assert run(command, folder / "counts.csv", *how) == 2
         error = capsys.readouterr().err
-        assert "holds 30 different numbers in 60 rows: say --task regression, or" in error
+        assert "holds 30 different numbers in 60 rows: give --task regression, or" in error
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -345,7 +345,7 @@ def test_a_training_that_dies_goes_on(folder, capsys):
     assert train(folder, "rows.csv", "--output", output, "--seed", 1) == 2
     assert "option random_state was 0, is 1" in capsys.readouterr().err
     assert train(folder, "rows.csv", "--output", output) == 0
-    assert f"goes on from {output}.partial" in capsys.readouterr().out
+    assert f"continues from {output}.partial" in capsys.readouterr().out
     assert not (folder / "died.npz.partial").exists()
     one, two = (gb.load(folder / name).model_ for name in ("died.npz", "model.npz"))
     for a, b in zip(one.parameters, two.parameters, strict=True):

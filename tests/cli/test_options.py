@@ -100,7 +100,7 @@ def test_predict_advises_what_it_can_do(model, capsys):
     data = model.with_name("new.csv")
     data.write_text(HEADER + "20,5,Oslo,1,x,\nold,2,Rome,2,x,\n")
     for given, message in [
-        ((), "column 'Q1, age' holds numbers, and others such as 'old' (row 1): --na-values old"),
+        ((), "column 'Q1, age' holds numbers and texts such as 'old' (row 1): give --na-values"),
         (("--words", '"Q1, age"'), "the model was trained on numbers there"),
         (("--drop", "sum"), "columns that are read as features, target or weight cannot be left"),
     ]:
@@ -140,7 +140,7 @@ def test_a_linear_model_knows_the_numbers_of_sparse_columns(tmp_path, capsys):
     assert (pandas.read_csv(out[1], dtype=str)["label"] == truth).mean() > 0.8
     zero.write_text("1 0:0.5 1:0.25\n")
     assert run("predict", model, zero, *out) == 2
-    assert "zero.svm count from 0, those of the model from 1" in capsys.readouterr().err
+    assert "zero.svm count from 0, but those of the training file from 1" in capsys.readouterr().err
 
 
 def test_labels_that_may_be_numbers_are_classes_where_that_is_said(tmp_path, capsys):
@@ -149,7 +149,7 @@ def test_labels_that_may_be_numbers_are_classes_where_that_is_said(tmp_path, cap
         assert run(command, tmp_path / "t.csv", "--output", tmp_path / "m.npz") == 2
         error = capsys.readouterr().err
         assert "such as 1.3: they look like numbers" in error
-        assert "--task regression is for numbers, --task classification is for classes" in error
+        assert "Use --task regression for numbers; for classes, use --task classification" in error
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys, mon
     # A hinge takes no order.
     monkeypatch.setitem(BSVMClassifier.__init__.__kwdefaults__, "loss", "auto")
     assert train_mixed(mixed, "--impute") == 0
-    told = "7 values are missing: medians, and the columns a missing\n"
+    told = "medians replace 7 missing values, and mark them in the columns a missing\n"
     out = capsys.readouterr().out
     assert told in out and "classes 'low', 'medium', 'high':" in out
     model, output = mixed / "m.npz", mixed / "p.csv"
@@ -195,7 +195,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys, mon
     for wrong, message in [
         (
             table.assign(when=local),
-            "the training had dates with a time zone, so convert the column",
+            "training had dates with a time zone, so convert the column",
         ),
         (table.drop(columns="town"), "lacks 'town'; it has when, a, b, y; columns 'when', 'a'"),
     ]:

@@ -29,7 +29,7 @@ def test_predict_names_what_to_repeat(model, capsys):
     assert run(*given) == 2
     error = capsys.readouterr().err
     assert "t.csv: it is not utf-8" in error
-    assert "; training had --names a,b,k,y --encoding latin-1: repeat what is true here" in error
+    assert "; training had --names a,b,k,y --encoding latin-1: repeat those that" in error
     assert run(*given, "--encoding", "latin-1") == 2
     assert "; training had --names a,b,k,y: repeat" in capsys.readouterr().err
     assert run(*given, "--encoding", "latin-1", *NAMES) == 0
@@ -91,7 +91,7 @@ def of_a_folder(tmp_path_factory, quick_training):
 
 def test_files_of_a_folder_are_told(of_a_folder, capsys):
     folder, output = of_a_folder.parent / "rows", of_a_folder.with_name("p.csv")
-    told = f"2 files of {folder} are read, also of subdirectories: a.csv to sub/b.tab; left out: "
+    told = f"2 files of {folder} are read, including subdirectories: a.csv to sub/b.tab; left out: "
     assert run("predict", of_a_folder, folder, "--output", output) == 0
     assert told in capsys.readouterr().out
     assert run("compare", folder, "--na-values", "-99,x", "--output", folder / "out") == 2
@@ -104,8 +104,8 @@ def test_missing_values_of_training_are_missing_beside_those_given(of_a_folder, 
     given = ("predict", of_a_folder, data, "--na-values", "unknown", "--output", output)
     assert run(*given) == 0
     told = capsys.readouterr().out
-    assert "3 values are missing" in told
-    assert "only one of this table and that of the training has names of rows" in told
+    assert "medians replace 3 missing values" in told
+    assert "either this table or the training table has row names" in told
     found = pandas.read_csv(output)
     assert found.nunique().tolist() == [1] * found.shape[1]
     data.write_text('"a","b"\n' + "".join(f'"r{n}",{n},1\n' for n in range(3)))

@@ -64,7 +64,7 @@ def test_a_page_in_the_directory_of_results(compare, tmp_path):
         ("report", "expected a name that ends in .html, got"),
         ("report.pdf", "expected a name that ends in .html, got"),
         ("nowhere/report.html", "there is no directory"),
-        ("folder.html", "is a directory, and the name of a file is needed"),
+        ("folder.html", "is a directory, but a file name is needed"),
     ],
 )
 def test_a_bad_place_ends_before_training(name, message, compare, tmp_path, capsys, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_report_that_fails_costs_no_result(compare, tmp_path, capsys, monkeypa
     monkeypatch.setattr(page, "_wins", lambda sets: 1 / 0)
     assert compare() == 1
     line = one_line(capsys)
-    assert f"results are in {tmp_path / 'out'}, but no report {tmp_path / 'page.html'}" in line
+    assert f"{tmp_path / 'out'} holds the results, but {tmp_path / 'page.html'} failed" in line
     assert "ZeroDivisionError: division by zero" in line
     assert json.loads((tmp_path / "out" / "results.json").read_text())["summary"]
     assert not (tmp_path / "page.html").exists()

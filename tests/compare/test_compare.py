@@ -248,7 +248,7 @@ def test_last_gains_of_bounds_are_told():
         replace(made_up("svgp", fold, 0.1), last_gain=gain)
         for fold, gain in enumerate([2e-5, 4e-5])
     ]
-    line = "  when a fit ended, its own bound had last risen by at most: svgp 4e-05 of itself"
+    line = "  at the end of a fit, its bound last rose by a fraction of at most: svgp 4e-05"
     assert line in report.table(comparison).splitlines()
     assert report.summary(comparison.fold_scores)[0]["last_gain"] == 4e-5
 

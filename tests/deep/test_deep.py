@@ -352,7 +352,7 @@ def test_networks_that_cannot_be_used(rows):
          images(layers.Conv2D(2, 2)), {}),
         (ValueError, "the network declares no input shape: give input_shape", layers.Dense(2),
          {}),
-        (ValueError, r"input_shape is \(16,\), and the network takes \(4, 4, 1\)", flat,
+        (ValueError, r"input_shape is \(16,\), but the network takes \(4, 4, 1\)", flat,
          {"input_shape": (16,)}),
     ]  # fmt: skip
     for error, message, features, options in cases:
@@ -366,7 +366,7 @@ def test_networks_that_cannot_be_used(rows):
 def test_rows_that_do_not_fit(rows):
     X, _ = rows
     model = make(rows)
-    wrong = r"X has 5 columns, but the network takes \[4\], that is 4"
+    wrong = r"X has 5 columns, but the network takes \[4\], that is, 4"
     with pytest.raises(ValueError, match=wrong):
         CAVI().run(model, (np.ones((2, 5)), np.array([[1.0], [-1.0]])))
     with pytest.raises(ValueError, match=wrong):
@@ -374,7 +374,7 @@ def test_rows_that_do_not_fit(rows):
     with pytest.raises(ValueError, match=r"shape \(3, 4, 4, 1\); use X\.reshape\(len"):
         hybrid(images(tf_keras.layers.Flatten()), Hinge(), np.ones((3, 4, 4, 1)), 2)
     model.kernel.features.layers[0].kernel.assign(np.full((D, 5), np.nan))
-    with pytest.raises(ValueError, match="what the network gives holds nan"):
+    with pytest.raises(ValueError, match="the network's output holds nan"):
         model.kernel.features_of(X)
     with pytest.raises(TypeError, match="head takes a model with a DeepKernel and FeaturePoints"):
         head(gb.models.BSVM(SE(), Hinge(), X[:3]))

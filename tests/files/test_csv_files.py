@@ -37,7 +37,7 @@ def test_wrong_names(path):
         (None, r"numbers instead of the columns' names \(1.0, 0.5, 0.25, .*all 3 columns"),
         (["y", "a"], "Expected 2 columns, got 3"),
         (["y", "a", "b", "c"], "Expected 4 columns, got 3"),
-        (["y", "a", "a"], "several columns .a.: rename"),
+        (["y", "a", "a"], "several columns named .a.: rename"),
         ("y,a,b", "names must be a list of names"),
     ]:
         with pytest.raises(ValueError, match=message):

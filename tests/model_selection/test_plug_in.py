@@ -92,7 +92,7 @@ def test_what_cannot_be_plugged_in(data):
         plug_in(BSVM(kernel, Logistic(), X))
     with pytest.raises(ValueError, match="SVC has linear slack"):
         plug_in(BSVM(kernel, SquaredHinge(), X))
-    with pytest.raises(ValueError, match="no mean function, the model has Constant"):
+    with pytest.raises(ValueError, match="no mean function, but the model has Constant"):
         plug_in(BSVM(kernel, Hinge(), X, mean_function=gpflow.functions.Constant(1.0)))
     with pytest.raises(ValueError, match="of one lengthscale for all columns, got"):
         plug_in(BSVM(kernel, Hinge(), X), rbf=True)

@@ -225,7 +225,7 @@ def test_class_by_class_with_a_kernel_for_each_class():
 def test_class_by_class_refuses():
     X, y = digits()
     model = make("exact", variance=1.0, lengthscale=6.0)
-    with pytest.raises(ValueError, match=r"no sites of given local.*bound=.wistuba2018.*or CAVI"):
+    with pytest.raises(ValueError, match=r"no sites for given local.*bound=.wistuba2018.*or CAVI"):
         wistuba2018.ClassByClass().run(model, (X, y[:, None].astype(float)))
     with pytest.raises(
         ValueError, match=r'only bound="wistuba2018" chooses a rival, not \'exact\''

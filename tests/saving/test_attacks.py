@@ -105,7 +105,7 @@ def test_named_tuples_are_named_tuples(path, cls):
     gb.save(ard(), path)
     named = {"kind": "named", "class": cls, "items": []}
     rewrite(path, lambda header: header.update(content=named))
-    refuses(path, f"{cls} is no NamedTuple")
+    refuses(path, f"{cls} is not a NamedTuple")
     assert "antigravity" not in sys.modules
 
 
@@ -243,7 +243,9 @@ def test_any_flipped_bit_of_the_last_bytes_is_harmless_or_told(path):
             try:
                 assert type(gb.load(path)) is gpflow.kernels.SquaredExponential
             except ValueError as error:
-                assert re.search(r"model\.bsvm is no file of .*it is damaged", str(error))
+                assert re.search(
+                    r"model\.bsvm is not a complete file of .*it is damaged", str(error)
+                )
 
 
 def put(path, value):

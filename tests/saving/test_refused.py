@@ -142,7 +142,9 @@ def test_files_of_another_kind_are_refused_and_nothing_in_them_runs(rows, path):
     files = bad_files(path.parent, path.read_bytes())
     for content in files.values():
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"model\.bsvm (is no file|cannot be loaded)"):
+        with pytest.raises(
+            ValueError, match=r"model\.bsvm (is not a complete file|cannot be loaded)"
+        ):
             gb.load(path)
     assert not (path.parent / "flag").exists()
     pickle.loads(files["pickle"])  # would have
@@ -170,7 +172,7 @@ def rewrite(path, change):
         (lambda header: header.update(format=1), "has format 1.*reads format 4"),
         (lambda header: header["content"].update({"class": "os.system"}), "holds a os.system"),
         (lambda header: header["content"].update({"kind": "code"}), "cannot be loaded"),
-        (lambda header: header.pop("format"), "no file of"),
+        (lambda header: header.pop("format"), "complete file of"),
     ],
 )
 def test_descriptions_that_fit_nothing(path, change, what):

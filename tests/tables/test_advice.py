@@ -73,7 +73,7 @@ def test_durations_are_no_times_of_day(tmp_path):
     message = r"times beyond 24:00 such as '36:15' \(row 0\): write numbers .*words=\['a'\]"
     with pytest.raises(ValueError, match=message):
         read(path, classes="auto", words=True)
-    with pytest.raises(ValueError, match=r"such as 36.25 for 36:15, or mend the file$"):
+    with pytest.raises(ValueError, match=r"such as 36.25 for 36:15, or correct the file$"):
         Table([str(path)], Reading(features=["a"], words=[], marks={}))
 
 
@@ -107,7 +107,7 @@ def test_names_with_commas_are_quoted(tmp_path):
     path.write_text('"Q1, age",b,"Q2, sum",y\n' + "1,2,5,u\n2,3,5,v\n" * 2)
     notes = read(path, classes="auto").notes()
     assert notes[0] == "numbers: 'Q1, age', b, 'Q2, sum'"
-    assert ": 'Q2, sum'; leave it out by drop=['Q2, sum']" in notes[-1]
+    assert ": 'Q2, sum'; leave it out with drop=['Q2, sum']" in notes[-1]
     with pytest.raises(ValueError, match="it has 'Q1, age', b, 'Q2, sum', y"):
         Table([str(path)], Reading("z"), labelled=True)
 
@@ -161,7 +161,7 @@ def test_types_of_several_files_are_equal(tmp_path):
     for numbers, path in zip(([1, 2], ["3", "4"]), paths):
         parquet.write_table(pa.table({"a": numbers, "y": ["u", "v"]}), path)
     for order in (paths, paths[::-1]):
-        with pytest.raises(ValueError, match=r"'a' is of type .*: save all alike"):
+        with pytest.raises(ValueError, match=r"'a' is of type .*: save all with the same"):
             Table([*map(str, order)], Reading("y", classes="auto"))
     parquet.write_table(pa.table({"a": pa.nulls(2), "y": ["u", "v"]}), paths[0])
     found = Table([*map(str, paths[::-1])], Reading("y", classes="auto"))
@@ -181,7 +181,7 @@ def test_quotation_marks_that_change_texts_are_refused(tmp_path, name):
     text, message = QUOTES[name]
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + text)
-    with pytest.raises(ValueError, match=rf"t\.csv: {message}.* is a quotation mark open"):
+    with pytest.raises(ValueError, match=rf"t\.csv: {message}.* is a quotation mark not closed"):
         read(path, classes="auto", drop=())
 
 
@@ -189,7 +189,7 @@ def test_a_quotation_mark_that_stays_open_in_a_long_file(tmp_path):
     """Rows behind it were lost without a word, as its column was dropped."""
     path = tmp_path / "t.csv"
     path.write_text("a,y,note\n" + "1,u,x\n2,v,x\n" * 100_000 + '3,u,"x\n4,v,x\n5,u,x\n')
-    with pytest.raises(ValueError, match=r"t\.csv: the last 'note' .* is a quotation mark open"):
+    with pytest.raises(ValueError, match=r"t\.csv: the last 'note' .* lack a closing quotation"):
         read(path, classes="auto", drop=["note"])
 
 
@@ -237,7 +237,7 @@ def test_numbers_that_training_had_otherwise_are_told(tmp_path):
 
 def test_numbers_against_the_option_are_told_as_such(tmp_path):
     path = of_texts(tmp_path, ["1.5", "2.25"])
-    with pytest.raises(ValueError, match=r"other signs than decimal or thousands such as '1.5'"):
+    with pytest.raises(ValueError, match=r"signs other than decimal or thousands such as '1.5'"):
         read(path, classes="auto", decimal=",")
 
 
@@ -276,7 +276,7 @@ def test_further_lines_of_a_header_are_offered_to_be_deleted(tmp_path):
 def test_decimal_commas_where_points_were_told(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;y\n" + "1,5;u\n2,25;v\n" * 5)
-    with pytest.raises(ValueError, match=r"other signs than .*: give decimal=',', "):
+    with pytest.raises(ValueError, match=r"signs other than .*: give decimal=',', "):
         read(path, classes="auto", decimal=".")
 
 

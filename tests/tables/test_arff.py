@@ -90,7 +90,7 @@ def test_errors_name_the_line_of_the_file(tmp_path):
     head, last = HEADER + ROWS, (HEADER + ROWS).count("\n") + 1
     for row, message in [
         ("1,2,3", f"line {last}: Expected 4 columns, got 3"),
-        ("1,'x,1970-01-02,u", f"line {last}: is a quotation mark open"),
+        ("1,'x,1970-01-02,u", f"line {last} may lack a closing quotation mark"),
         ("{0 1, 3 v}", f"line {last} is sparse"),
     ]:
         with pytest.raises(ValueError, match=f"t.arff: {message}"):
@@ -113,7 +113,7 @@ def test_no_row_is_lost_to_a_sign_that_is_no_line_end(tmp_path, sign):
 @pytest.mark.parametrize("order", ["'yyyy-dd-MM'", '"dd.MM.yyyy"'])
 def test_dates_declared_in_another_order_are_refused(tmp_path, order):
     head = HEADER.replace('"yyyy-MM-dd"', order)
-    with pytest.raises(ValueError, match=f"dates that the file declares as {order[1:-1]}: dates"):
+    with pytest.raises(ValueError, match=f"dates, declared as {order[1:-1]}: dates"):
         table(tmp_path, head + ROWS, dates=["day"])
     table(tmp_path, head + ROWS, drop=["day"])
 
@@ -128,5 +128,5 @@ def test_dates_of_another_order_in_any_file_are_refused(tmp_path):
     for name, order in (("a", '"yyyy-MM-dd"'), ("b", '"yyyy-dd-MM"')):
         (tmp_path / f"{name}.arff").write_text(HEADER.replace('"yyyy-MM-dd"', order) + ROWS)
     paths = [str(tmp_path / f"{name}.arff") for name in "ab"]
-    with pytest.raises(ValueError, match="dates that the file declares as yyyy-dd-MM"):
+    with pytest.raises(ValueError, match="dates, declared as yyyy-dd-MM"):
         Table(paths, Reading("y", words=True, classes="auto", dates=["day"]))

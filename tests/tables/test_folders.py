@@ -37,8 +37,8 @@ def test_files_that_can_be_read_are_read_and_others_are_named(folder):
     found = find_files(folder)
     assert len(found) == 5 * len(PACKED)
     assert about_folder(str(folder), found) == (
-        f"20 files of {folder} are read, also of subdirectories: a.csv to sub/e.tsv.xz; left out: "
-        "_SUCCESS, f.csv.zip, g.xlsx"
+        f"20 files of {folder} are read, including subdirectories: a.csv to sub/e.tsv.xz; left "
+        "out: _SUCCESS, f.csv.zip, g.xlsx"
     )
 
 

@@ -65,7 +65,7 @@ def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
             "ä,y\n1,u\n".encode("latin-1"),
             r"cannot read .*t.csv: it is not utf-8: .*encoding='cp1252'",
         ),
-        ("a,y\n1,u\n".encode("utf-16-le"), "it is no text"),
+        ("a,y\n1,u\n".encode("utf-16-le"), "it is not text"),
         (b"", "it is empty"),
         (b'a,y\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
         (b"5.1,3.5,u\n4.9,3,v\n", "has numbers instead of the columns' names"),
@@ -104,12 +104,12 @@ def test_what_svmlight_may_hide(tmp_path):
     path = tmp_path / "t.svm"
     path.write_text("1 qid:3 0:0.5 1:2\n2 qid:4 1:1\n")
     assert read(path, classes="auto").notes()[1] == "left out: qid, the groups of rows"
-    with pytest.raises(ValueError, match=r"t\.svm count from 0, those of the model from 1"):
+    with pytest.raises(ValueError, match=r"t\.svm count from 0, but those of the training file"):
         Table([str(path)], Reading(features=["x1", "x2"]))
     for features in (["x0", "x1"], ["x1", "x0"]):
         assert Table([str(path)], Reading(features=features)).columns.features == (*features,)
     path.write_text("1 1:0.5 2:2\n2 2:1\n")
-    with pytest.raises(ValueError, match=r"t\.svm count from 1, those of the model from 0"):
+    with pytest.raises(ValueError, match=r"t\.svm count from 1, but those of the training file"):
         Table([str(path)], Reading(features=["x0", "x1"]))
     assert "x0" in Table([str(path)], Reading(features=["x0", "x1", "x2"])).names
 
@@ -152,7 +152,7 @@ def test_lines_before_the_header_are_told(tmp_path, name):
     path, text = tmp_path / "t.csv", PREAMBLES[name]
     path.write_text(text)
     first = text.split("\n")[0]
-    message = f"{first}', does not have the names of 3 columns: delete the lines before that of the"
+    message = f"{first}', does not have the names of 3 columns: delete the lines before the header"
     with pytest.raises(ValueError, match=message):
         read(path)
     path.write_text(text[text.index("a") :] if name == "a sign" else "a" + text.partition("\na")[2])

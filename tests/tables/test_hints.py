@@ -27,7 +27,7 @@ HINTS = {
     "begin with \\+": (["+49353454709", "+49614191760"], ["drop"]),
     "may be dates": (["20230115", "19991231"], ["dates"]),
     "may be months": (["202301", "199912"], []),
-    "have more digits than float64 has": (["100000000000000007", "100000000000000014"], ["drop"]),
+    "have too many digits for float64": (["100000000000000007", "100000000000000014"], ["drop"]),
 }
 
 
@@ -61,7 +61,7 @@ def test_identifiers_are_asked_about_once(tmp_path):
     rising = np.cumsum(np.random.default_rng(0).integers(1, 50, 40)) + 40_000
     for column in (rising, -rising, [f"n{n}" for n in range(40)]):
         (line,) = keyed(tmp_path, [*map(str, column)])
-        assert "identifier, leave it out by drop=['k']" in line and ": k;" in line
+        assert "identifier, leave it out with drop=['k']" in line and ": k;" in line
     dates = [f"2020-01-{day:02}" for day in range(1, 32)]
     for column in (rising / 8, np.arange(40) // 2, np.arange(40) % 39, dates, rising[:9]):
         assert not keyed(tmp_path, [*map(str, column)])
@@ -69,7 +69,7 @@ def test_identifiers_are_asked_about_once(tmp_path):
 
 def test_texts_that_are_nowhere_are_told(tmp_path):
     notes = table(tmp_path, ["1", "none", "2", "3", "4", "5"], na_values=["", "none", "w"]).notes()
-    assert notes[-1] == "no column has such texts: na_values=['w']"
+    assert notes[-1] == "no column has these values: na_values=['w']"
 
 
 def test_a_sign_is_told_where_it_is(tmp_path):
@@ -87,7 +87,7 @@ def test_columns_that_say_nothing_are_named(tmp_path):
     path.write_text("a,b,c,d,y\n" + "".join(f"3,w,{n % 2 or ''},0,{n % 2}\n" for n in range(8)))
     notes = read(path, classes="auto", words=True).notes()
     (line,) = [note for note in notes if note.startswith("constant, ")]
-    assert line.endswith(": a, b, d; leave it out by drop=['a', 'b', 'd']")
+    assert line.endswith(": a, b, d; leave it out with drop=['a', 'b', 'd']")
 
 
 @pytest.mark.parametrize("header", ["", "Unnamed: 0"])
@@ -102,11 +102,11 @@ def test_zeros_before_a_number_are_no_digits_of_it(tmp_path):
     padded, long = [f"{n:020}" for n in range(6)], [f"0{10**17 + n}" for n in range(6)]
     told = [line for line in table(tmp_path, padded).notes() if "digits" in line]
     assert not told
-    assert any("more digits than float64" in line for line in table(tmp_path, long).notes())
+    assert any("too many digits for float64" in line for line in table(tmp_path, long).notes())
 
 
 def test_nines_that_may_stand_for_nothing_are_told_where_that_can_be_said(tmp_path):
-    told = "numbers that may say that there is no value, as -99 and -999: a; if they do, give them"
+    told = "numbers that may mark missing values, such as -99 and -999: a; if they do, give them"
     texts = ["-999", "1", "2", "3", "4", "5"]
     assert table(tmp_path, texts).notes()[1] == f"{told} as na_values=[...]"
     assert not any("-999" in line for line in table(tmp_path, texts, na_values=["-999"]).notes())
@@ -128,7 +128,7 @@ def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):
 def test_true_among_numbers_is_not_called_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "1,u\n0,v\n" * 5 + "FALSE,u\n")
-    with pytest.raises(ValueError, match="numbers, and others such as 'FALSE'") as error:
+    with pytest.raises(ValueError, match="numbers and texts such as 'FALSE'") as error:
         Table([str(path)], Reading(target="y", classes="auto"))
     assert "na_values" not in str(error.value)
 
@@ -146,7 +146,7 @@ def test_words_where_the_training_had_numbers(tmp_path):
 def test_separators_in_texts_without_quotes_are_no_names_of_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,note,y\n" + "5,'x, z',u\n5,'x, w',v\n" * 5)
-    with pytest.raises(ValueError, match="a field more than its first line has names: put texts"):
+    with pytest.raises(ValueError, match="one field more than its first line: quote strings"):
         Table([str(path)], Reading(target="y", classes="auto", words=True))
 
 
@@ -194,7 +194,7 @@ def test_a_doubtful_number_after_many_others_is_a_doubt_and_no_crash(tmp_path):
     rows = "".join(f"{n},{n % 2}\n" for n in range(1200))
     path.write_text(f'a,y\n{rows}"1,234",1\n')
     with pytest.raises(
-        ValueError, match="that can be read in two ways: thousands=',' if the first"
+        ValueError, match="that can be read in two ways: give thousands=',' if the first"
     ):
         read(path, classes="auto", words=True)
 

@@ -33,7 +33,7 @@ def test_dates_of_another_form_are_told_at_once(tmp_path):
         ),
         (
             {"dates": ["a"]},
-            r"'14.02.2023' \(row 0\), .*: dates are read as 2020-01-31 12:30 .*convert .*, drop=",
+            r"'14.02.2023' \(row 0\), .*: dates must be like 2020-01-31 12:30 .*convert .*, or",
         ),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -47,7 +47,7 @@ def test_dates_of_another_form_are_told_at_once(tmp_path):
 def test_fractions_are_classes_where_that_is_said(tmp_path):
     path, codes = tmp_path / "t.csv", ["1,3", "1,0", "2,0"] * 4
     path.write_text("a;y\n" + "".join(f"{n};{one}\n" for n, one in enumerate(codes)))
-    with pytest.raises(ValueError, match=r'such as 1,3: they look .* classes="any" of files'):
+    with pytest.raises(ValueError, match=r'such as 1,3: they look .* classes="any" with files'):
         read(path, classes="auto")
     assert read(path, classes="any").columns.classes == ["1,0", "1,3", "2,0"]
     path.write_text(path.read_text().replace(",", "."))
@@ -83,7 +83,7 @@ def test_at_prediction_options_of_training_may_be_repeated(tmp_path):
     told = {"drop": ["who"], "words": ["w"], "na_values": ["unknown"]}
     found = Table([str(tmp_path / "t.csv")], Reading(features=["a", "w=u", "w=v"], **told))
     np.testing.assert_array_equal(values(found), [[1, 1, 0], [np.nan] * 3])
-    with pytest.raises(ValueError, match=r"na_values=\['unknown'\] if .*, or mend the file$"):
+    with pytest.raises(ValueError, match=r"na_values=\['unknown'\] if .*, or correct the file$"):
         Table([str(tmp_path / "t.csv")], Reading(features=["a", "w=u", "w=v"]))
 
 
@@ -93,7 +93,7 @@ def test_a_late_value_that_does_not_fit_is_named(tmp_path):
     lines = [f"{n}.{'5' * 60},{n % 2}" for n in range(20_000)]
     path.write_text("\n".join(["a,y", *lines, "1;5,1"]) + "\n")
     found = read(path)
-    with pytest.raises(ValueError, match=r"late.csv, row \d+: '1;5' in column 'a' is none of the"):
+    with pytest.raises(ValueError, match=r"row \d+: '1;5' in column 'a' does not fit the"):
         values(found)
 
 
@@ -104,7 +104,7 @@ def test_a_word_that_is_no_feature_is_named(tmp_path):
 
 
 def test_errors_show_what_the_user_wrote(tmp_path):
-    with pytest.raises(ValueError, match=r"such as '\{x\}' \(row 1\): na_values=\['\{x\}'\]"):
+    with pytest.raises(ValueError, match=r"such as '\{x\}' \(row 1\): give na_values=\['\{x\}'\]"):
         table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
     with pytest.raises(ValueError, match=r"cannot read .*t.csv: .*delimiter"):
         read(tmp_path / "t.csv", separator="::")
@@ -137,7 +137,7 @@ def test_times_of_one_kind_are_not_taken_for_those_of_another(tmp_path, mark, te
             Table([str(path)], Reading(**how, marks={"c": other}))
         path.write_text(f"c,b\n{texts[0]},1\n{MARKS[other][0]},1\n")
         with pytest.raises(
-            ValueError, match=f"'c' holds .*{mark}.* \\(row [01]\\).*: write all alike"
+            ValueError, match=f"'c' holds .*{mark}.* \\(row [01]\\).*: write all in one way"
         ):
             Table([str(path)], Reading(**how))
         path.write_text("c,b\n" + "".join(f"{text},1\n" for text in texts))
@@ -168,7 +168,7 @@ def test_a_late_time_of_another_zone_is_named(tmp_path):
     found = Table([str(path)], Reading(features=["c"], dates=["c"]))
     pieces = (found.columns.piece(one, Origin()) for one in found.files[0].batches(["c"], 2**15))
     with pytest.raises(
-        ValueError, match=r"row 7232: .* 'c' is none of the dates with a time zone before"
+        ValueError, match=r"row 7232: .* 'c' is unlike the dates with a time zone before"
     ):
         list(pieces)
 
@@ -209,5 +209,5 @@ def test_a_column_of_words_is_missed_by_its_own_name(tmp_path):
 def test_nothing_is_left_but_to_mend_the_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a\n1,5\n1.5\n")
-    with pytest.raises(ValueError, match=r"'1.5' \(row 1\): mend the file$"):
+    with pytest.raises(ValueError, match=r"'1.5' \(row 1\): correct the file$"):
         Table([str(path)], Reading(features=["a"], separator=";"))

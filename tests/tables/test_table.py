@@ -43,7 +43,7 @@ def test_numbers(tmp_path, name):
 
 
 REFUSED = {
-    "truth and numbers": (["true", "1", "false"], r"others such as 'true' \(row 0\), 'false'"),
+    "truth and numbers": (["true", "1", "false"], r"texts such as 'true' \(row 0\), 'false'"),
     "thousands or decimals": (
         ["945", "1,234", "444,542", "1", "2", "3"],
         r"two ways .*'1,234'.*row 1",
@@ -60,13 +60,13 @@ REFUSED = {
     "bounds": (["<3", "5", "4", "6", "7", "8"], r"signs or units such as '<3' \(row 0\)"),
     "a word": (
         ["1", "2", "lots", "4", "5", "6"],
-        r"others such as 'lots' \(row 2\).*na_values=\['lots'\]",
+        r"texts such as 'lots' \(row 2\).*na_values=\['lots'\]",
     ),
     "spaces": (
         ["1 234", "945", "12\u00a0000"],
-        r"' ' between thousands such as '1 234' .*: thousands=' ', words=\['a'\]",
+        r"' ' between thousands such as '1 234' .*: give thousands=' ', give words=\['a'\]",
     ),
-    "spaces and commas": (["1\u202f234,5", "945,5"], "thousands=' ' with decimal=',', words"),
+    "spaces and commas": (["1\u202f234,5", "945,5"], "thousands=' ' with decimal=',', give words"),
     "dates": (["2020-01-05"] * 6, r"dates or times such as '2020-01-05' .*dates=\['a'\]"),
     "other dates": (["03/04/2020"] * 6, r"dates or times such as '03/04/2020' .*write 2020-01-31"),
 }
@@ -126,8 +126,8 @@ def test_units_in_a_column_that_was_of_numbers(tmp_path):
 
 def test_types_that_are_neither_numbers_nor_words(tmp_path):
     for values_, message in [
-        (pa.array([[1.0], [2.0]]), "holds list.*: drop=\\['a'\\]"),
-        (pa.array([1, 2], pa.duration("us")), "holds duration.*: drop=\\['a'\\]"),
+        (pa.array([[1.0], [2.0]]), "holds list.*: give drop=\\['a'\\]"),
+        (pa.array([1, 2], pa.duration("us")), "holds duration.*: give drop=\\['a'\\]"),
         (pa.array([1, 2], pa.timestamp("us")), "holds dates or times"),
     ]:
         path = tmp_path / "t.parquet"

@@ -2,8 +2,8 @@ r"""The dual problem of a support vector machine, solved to double precision.
 
     max_a  sum_n a_n - 1/2 a^T Q a,    0 <= a_n <= upper,    Q_nm = y_n y_m K_nm.
 
-LibSVM finds which a_n are 0, at the bound or between, but with Q in single precision. The classical
-active-set method starts from there, in double precision.
+LibSVM finds which a_n are 0, at the bound or in between, but with Q in single precision. From its
+result, the classical active-set method goes on in double precision.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-#: Most steps of LibSVM, some microseconds each; it then returns the current point.
+#: Largest number of LibSVM's steps (some microseconds each); it then returns the current point.
 _MOST_STEPS = 200_000
 _TOL = 1e-8
 #: Largest number of changes of the set, per row; relative rounding error of a margin's terms.
@@ -37,8 +37,8 @@ class Dual(NamedTuple):
     def excess(self, alpha: AnyNDArray) -> AnyNDArray:
         """
         :param alpha: within its bounds.
-        :return: [N], the violation of the conditions of optimality, in units of the margin: the
-            shortfall 1 - y f where alpha may rise, the surplus y f - 1 where it may fall.
+        :return: the violation of the conditions of optimality, [N], in units of the margin: the
+            shortfall 1 - y f where alpha may rise, the surplus y f - 1 where alpha may fall.
         """
         lacking = 1 - self.Q @ alpha
         may_move = np.where(lacking > 0, alpha < self.upper, alpha > 0)
@@ -55,10 +55,10 @@ class Dual(NamedTuple):
 
     def solve(self) -> AnyNDArray:
         """
-        LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then
+        LibSVM always has a free bias. With every datum given twice, as (x, y) and as (-x, -y), 0 is
         an optimal bias. The two copies of a datum share its alpha, each with half the bound.
 
-        :return: alpha. Warns if it is not the solution.
+        :return: alpha, with a warning if it is not the solution.
         """
         gram = self.Q * np.outer(self.y, self.y)
         svc = SVC(kernel="precomputed", C=self.upper / 2, tol=_TOL, max_iter=_MOST_STEPS)
@@ -109,8 +109,8 @@ class Dual(NamedTuple):
 
     def _to_margin(self, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
         """
-        :return: [N], the step of free rows to the margin, the smallest if equal rows allow several;
-            0 for other rows.
+        :return: the step of free rows to the margin, [N] (the smallest step if equal rows allow
+            several), and 0 for other rows.
         """
         step = np.zeros(len(alpha))
         if not free.any():

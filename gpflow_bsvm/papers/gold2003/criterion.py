@@ -24,7 +24,7 @@ class Criterion(ABC):
     :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that penalty
         or variance must be fixed.
     :cvar has_gradient: whether `gradient` is available.
-    :ivar slack: of the support vector machine, "linear" or "quadratic".
+    :ivar slack: the support vector machine's slack, "linear" or "quadratic".
     """
 
     greater_is_better: ClassVar[bool]
@@ -64,8 +64,8 @@ class Gradient(NamedTuple):
 
 class MachineCriterion(Criterion):
     """
-    A criterion of a support vector machine, as a function of tensors; unless a subclass differs, an
-    estimate of the leave-one-out error.
+    A criterion of a support vector machine, as a function of tensors; by default an estimate of the
+    leave-one-out error.
     """
 
     greater_is_better = False
@@ -91,10 +91,10 @@ class MachineCriterion(Criterion):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        As in `Criterion`, by automatic differentiation with fixed sets of rows (not a support
-        vector, on the margin, bounded): exact unless a row changes its set.
+        As in `Criterion`, by automatic differentiation with fixed sets of rows (no support
+        vectors, on the margin, bounded): exact unless a row changes its set.
 
-        :raise ValueError: also if rows on the margin are equal.
+        :raise ValueError: as in `Criterion`, or if rows on the margin are equal.
         """
         if not self.has_gradient:
             return super().gradient(kernel, data, penalty)
@@ -111,7 +111,7 @@ class MachineCriterion(Criterion):
     def _check(self, mode: Mode) -> None:
         if mode.slack != self.slack:
             raise ValueError(
-                f"{type(self).__name__} is of {self.slack} slack, got a mode of {mode.slack} slack"
+                f"{type(self).__name__} is for {self.slack} slack, got a mode of {mode.slack} slack"
             )
 
 
@@ -133,7 +133,7 @@ class StepCriterion(MachineCriterion):
 
 def taken(values: Any, rows: AnyNDArray) -> tf.Tensor:
     """
-    As `tf.gather`, whose gradient takes a dozen operations more outside a graph.
+    Like `tf.gather`, whose gradient needs a dozen more operations outside a graph.
 
     :return: the rows of a tensor at these indices.
     """

@@ -29,9 +29,9 @@ class GACV(MachineCriterion):
 
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
-    It bounds the mean leave-one-out hinge loss from above: by Jaakkola and Haussler's bound z_n
-    decreases by at most alpha_n K_nn if row n is left out. The bound is tight if no other row is on
-    the margin; otherwise such rows constrain f_n, as `HingeSpan` takes into account.
+    It bounds the mean leave-one-out hinge loss from above: by Jaakkola and Haussler's bound,
+    leaving out row n lowers z_n by at most alpha_n K_nn. It is tight if no other row is on the
+    margin; otherwise such rows constrain f_n, which `HingeSpan` takes into account.
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:
@@ -49,10 +49,10 @@ class HingeSpan(MachineCriterion):
         1/N sum_n l(z_n - alpha_n S_n^2),    S_n^2 = var(f_n | f of the other rows on the margin),
 
     a variance under the prior: 1 / [K_m^-1]_nn on the margin, K_nn - k_nm K_m^-1 k_mn beyond it,
-    with m the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n, exactly if no
-    other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a bound). `GACV`
-    uses the unconditional variance K_nn as S_n^2. This criterion jumps if a row enters or leaves
-    the margin.
+    where m are the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n, exactly if
+    no other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a bound).
+    `GACV` uses the unconditional variance K_nn as S_n^2. This criterion jumps when a row enters or
+    leaves the margin.
     """
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
@@ -172,8 +172,8 @@ class LeaveOneOut(StepCriterion):
 
 class SupportVectorCount(StepCriterion):
     """
-    The training error plus the fraction of support vectors (below eq. 10); smaller is better.
-    Leaving out any other row changes nothing. It is a step function.
+    The training error plus the fraction of support vectors (below eq. 10); smaller is better. (To
+    leave out any other row changes nothing.) It is a step function.
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:
@@ -186,7 +186,7 @@ class JaakkolaHaussler(StepCriterion):
 
         1/N sum_n H(alpha_n K_nn - z_n),
 
-    because z_n decreases by at most alpha_n K_nn if row n is left out. It is a step function;
+    because leaving out row n lowers z_n by at most alpha_n K_nn. It is a step function;
     `SmoothedSpan` with a large eta is its smooth form.
     """
 
@@ -201,9 +201,9 @@ class RadiusMargin(MachineCriterion):
 
         R^2 / N sum_n alpha_n,
 
-    with R the radius of the smallest ball around all rows in the feature space of K^C. There the
-    machine separates the rows by a margin of 1 / sqrt(sum_n alpha_n). As the offset is not free
-    here, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
+    where R is the radius of the smallest ball around all rows in the feature space of K^C. In this
+    space the machine separates the rows by a margin of 1 / sqrt(sum_n alpha_n). Because the offset
+    is not free, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
 
     :ivar about_origin: use the ball about the origin.
     """
@@ -230,8 +230,8 @@ def enclosing_ball(gram: AnyNDArray) -> AnyNDArray:
 
         R^2 = max_b sum_n b_n K_nn - b^T K b = max_b b^T D b / 2,    b_n >= 0,    sum_n b_n = 1,
 
-    with the squared distances D_nm = K_nn + K_mm - 2 K_nm. For c > R^2 this is the direction of the
-    best a >= 0 of sum_n a_n - 1/2 a^T (c - D / 2) a, the dual problem of a support vector machine.
+    with the squared distances D_nm = K_nn + K_mm - 2 K_nm. For c > R^2, b has the direction of
+    argmax_(a >= 0) sum_n a_n - 1/2 a^T (c - D / 2) a, the dual problem of a support vector machine.
 
     :param gram: [N, N], symmetric and positive semidefinite.
     :return: b, [N], positive only for rows on the surface.

@@ -28,15 +28,15 @@ class LaplaceEvidence(MachineCriterion):
         1/N log Q* - 1/(2N) log det(I + L K_m),
         1/N log Q* = 1/N sum_n (-1/2 alpha_n z_n - C l(z_n)) + log kappa,
 
-    with m the support vectors that are not bounded, L their diagonal matrix of curvatures, and
-    kappa the factor by which both labels sum to at most 1 (eq. 6):
+    where m are the support vectors that are not bounded, L is their diagonal matrix of curvatures,
+    and kappa is the factor that makes both labels sum to at most 1 (eq. 6):
 
         linear slack:       L = 2 pi (alpha (C - alpha) / C)^2
         quadratic slack:    L = C exp(-a / (1 - z))
 
-    For linear slack the kink of the loss is integrated exactly; without a row on the margin the
-    value is log Q*, with a warning. For quadratic slack a smooths the step in the loss's second
-    derivative.
+    For linear slack the kink of the loss is integrated exactly; if no row is on the margin, the
+    value is log Q*, with a warning. For quadratic slack the number a smooths the step in the loss's
+    second derivative.
 
     :ivar slack: "linear" or "quadratic".
     :ivar smoothing: a; 0: no smoothing.
@@ -67,8 +67,8 @@ class LaplaceEvidence(MachineCriterion):
             return C * tf.exp(-self.smoothing * C / alpha)  # 1 - z = alpha / C
         if len(alpha) == 0:
             warnings.warn(
-                "all support vectors are at the bound, none is on the margin: Laplace's evidence "
-                "sees no curvature; use a larger penalty or variance",
+                "all support vectors are at the bound and none is on the margin, so that Laplace's "
+                "evidence has no curvature; use a larger penalty or variance",
                 stacklevel=5,
             )
         return 2 * np.pi * tf.square(alpha * (C - alpha) / C)

@@ -91,7 +91,7 @@ class Mode(NamedTuple):
 
     @property
     def _upper(self) -> float:
-        """:return: the bound of alpha; with quadratic slack none gets near it."""
+        """:return: the bound of alpha; with quadratic slack no alpha gets near it."""
         if self.slack == "linear":
             return self.penalty
         # f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C): alpha <= C sqrt(N)
@@ -117,7 +117,7 @@ def svm_mode(
 
     :param kernel: a kernel of one latent function; include a `Constant` for a bias.
     :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
-    :param penalty: C, positive and finite; for quadratic slack twice that of `SquaredHinge`.
+    :param penalty: C, positive and finite; for quadratic slack twice the penalty of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
@@ -132,7 +132,7 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
 
     :param gram: [N, N], symmetric and positive semidefinite.
     :param Y: [N, 1].
-    :raise ValueError: also for an invalid `gram`.
+    :raise ValueError: as in `svm_mode`, and for an invalid `gram`.
     """
     gram = check_gram(gram, len(Y))
     root_of(gram)  # raises
@@ -171,7 +171,7 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
 
 
 def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
-    """:return: the derivative with respect to the value, given the unconstrained one."""
+    """:return: the derivative with respect to the value, from that of the unconstrained value."""
     if parameter.transform is None:
         return np.asarray(slope)
     at = tf.convert_to_tensor(parameter.unconstrained_variable)
@@ -199,10 +199,10 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
         row, column = np.unravel_index(gaps.argmax(), K.shape)
         raise ValueError(
             f"the Gram matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) "
-            f"differ by {gaps.max():.3g}; use (K + K.T) / 2 if that is rounding"
+            f"differ by {gaps.max():.3g}; if that is rounding, use (K + K.T) / 2"
         )
     if K.diagonal().min() < 0:
-        raise ValueError("the Gram matrix has a negative diagonal, as no kernel has")
+        raise ValueError("the Gram matrix has a negative diagonal, unlike any kernel's")
     return (K + K.T) / 2
 
 
@@ -218,6 +218,6 @@ def root_of(gram: AnyNDArray) -> AnyNDArray:
     except np.linalg.LinAlgError:
         least = np.linalg.eigvalsh(gram)[0]
         raise ValueError(
-            f"the Gram matrix is not positive semidefinite, as a kernel's is: an eigenvalue is "
+            f"the Gram matrix is not positive semidefinite, unlike a kernel's: an eigenvalue is "
             f"{least:.3g}"
         ) from None

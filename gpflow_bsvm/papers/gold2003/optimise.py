@@ -27,7 +27,7 @@ PENALTY = "penalty"
 METHODS = ("Nelder-Mead", "Powell", "L-BFGS-B")
 #: First steps of Nelder-Mead, in logarithms.
 _STEP = 0.5
-#: An optimum counts as at the edge of the search within this distance, in logarithms.
+#: An optimum within this distance (in logarithms) of the search's edge counts as at the edge.
 _EDGE = 1e-3
 
 
@@ -63,7 +63,7 @@ class Selection(NamedTuple):
         return svm_mode(self.kernel, data, self.penalty, slack=self.slack)
 
     def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
-        """:return: least and greatest value among the optima, of each parameter and "value"."""
+        """:return: least and greatest value among the optima, for each parameter and "value"."""
         rows = [o.parameters | {"value": np.asarray(o.value)} for o in self.optima]
         columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
@@ -96,21 +96,21 @@ def optimise(
     """
     Search by `scipy.optimize.minimize` for the best logarithms of the kernel's trainable parameters
     and of the penalty, from the current values and from every other start. The kernel ends with the
-    best values; a search that fails leaves it unchanged.
+    best values; if the search fails, the kernel is unchanged.
 
     :param penalty: C at the start of the search.
-    :param learn_penalty: learn the penalty; None: only if the criterion depends on more than its
-        product with the kernel.
+    :param learn_penalty: whether to learn the penalty; None: only if the criterion depends on more
+        than its product with the kernel.
     :param starts: further starts, such as `random_starts`: values by GPflow's names
         (`parameter_dict(kernel)`), and "penalty".
-    :param method: "Nelder-Mead" or "Powell" without derivatives, or "L-BFGS-B" for criteria with a
-        `gradient`, which assumes fixed sets of support vectors.
+    :param method: "Nelder-Mead" or "Powell", without derivatives; or "L-BFGS-B", for criteria
+        with a `gradient` (which assumes fixed sets of support vectors).
     :param reach: the largest factor between a value and its start, because criteria have infinite
         plateaus.
-    :param max_evaluations: most evaluations of the criterion or its gradient per start.
-    :return: the best and all optima. Warns if the best point is at the edge of the search.
-    :raise ValueError: for other options, an error of the criterion at a start, parameters that are
-        not positive, or if none is trainable.
+    :param max_evaluations: largest number of evaluations (of criterion or gradient) per start.
+    :return: the best and all optima, with a warning if the best is at the edge of the search.
+    :raise ValueError: for other options, errors of the criterion at a start, parameters that are
+        not positive, or if no parameter is trainable.
     """
     check_choice(METHODS, method=method)
     check_whole(1, max_evaluations=max_evaluations)
@@ -158,7 +158,7 @@ class _Search:
         unknown = set(values) - set(self._start) - {PENALTY}
         if unknown:
             known = ", ".join(self._start)
-            raise ValueError(f"a start names {sorted(unknown)}; trainable are {known}")
+            raise ValueError(f"a start names {sorted(unknown)}, but only {known} are trainable")
         parts = {name: np.asarray(values.get(name, own)) for name, own in self._start.items()}
         for name, part in parts.items():
             if part.shape != self._start[name].shape or not (part > 0).all():

@@ -1,5 +1,5 @@
-r"""A support vector machine's evidence by sampling: exact gradients, and their integrals (Gold &
-Sollich 2003, sections 3.3 and 4.2). Draws are from the posterior
+r"""The evidence of a support vector machine by sampling: exact gradients, and their integrals (Gold
+& Sollich 2003, sections 3.3 and 4.2). Draws are from the posterior
 
     Q(f | D) ~ N(f; 0, K) exp(-C sum_n l(y_n f_n)),    theta = K^-1 f.
 """
@@ -31,7 +31,7 @@ from .criterion import Criterion, Gradient
 from .mode import Mode, pull_back, root_of, svm_mode
 from .squared_hinge import SLACKS, likelihood_of, log_kappa, losses, slopes
 
-#: Minimum number of parts for averages; their scatter gives the Monte Carlo error.
+#: Smallest number of parts for averages; the scatter of parts gives the Monte Carlo error.
 _PARTS = 20
 #: The path to C is C t^4, with more rungs near 0, where the mean loss changes fastest.
 _POWER = 4
@@ -81,15 +81,15 @@ class Posterior:
         return np.swapaxes(pulls, 1, 2) @ self.theta / (2 * len(y) * pulls.shape[1])
 
     def rhat(self) -> float:
-        """:return: the largest R-hat; 1 for chains too short for it."""
+        """:return: the largest R-hat; 1 if chains are too short for an R-hat."""
         return float(self.samples.rhat().max()) if self.samples.s.shape[1] >= 4 else 1.0
 
 
 def in_parts(values: AnyNDArray) -> AnyNDArray:
     """
     :param values: [chains, draws, ...].
-    :return: [parts, draws per part, ...], with equally many parts per chain; if the number of draws
-        is not divisible, a chain's first draws are dropped.
+    :return: [parts, draws per part, ...], with equally many parts per chain. If the number of draws
+        is not divisible, the first draws of each chain are dropped.
     """
     chains, draws = values.shape[:2]
     each = min(draws, max(1, math.ceil(_PARTS / chains)))
@@ -144,7 +144,7 @@ class SampledEvidence(Criterion):
         """
         As in `Criterion`.
 
-        :raise ValueError: also without `rungs`.
+        :raise ValueError: as in `Criterion`, or without `rungs`.
         """
         return self.estimate(kernel, data, penalty).value
 
@@ -156,7 +156,7 @@ class SampledEvidence(Criterion):
         C = check_penalty(penalty)
         if self.rungs == 0:
             raise ValueError(
-                "SampledEvidence has gradients only: SampledEvidence(rungs=12) integrates them to "
+                "SampledEvidence has only gradients: SampledEvidence(rungs=12) integrates them to "
                 "a value"
             )
         points, weights = roots_legendre(self.rungs)
@@ -180,7 +180,7 @@ class SampledEvidence(Criterion):
         matrix enters, so that the kernel may have a `White` part.
 
         :return: draws for this kernel and penalty.
-        :raise ValueError: as the criterion; for a likelihood that the sampler does not support.
+        :raise ValueError: as for the criterion, or if the sampler does not support the likelihood.
         """
         mode = svm_mode(kernel, data, penalty, slack=self.slack)
         root = root_of(mode.gram)
@@ -205,7 +205,7 @@ class SampledEvidence(Criterion):
         _, slope = tfp.math.value_and_gradient(partial(log_kappa, self.slack), C)
         by_penalty = float(slope) - draws.mean_losses()
         _warn_of_chains(draws.rhat())
-        unseen = 0.0  # what the scatter of the draws does not measure
+        unseen = 0.0  # error that the scatter of the draws does not measure
         if not by_gram.any():
             unseen = math.inf
             warnings.warn(

@@ -21,15 +21,15 @@ from ...likelihoods.labels import signs
 from ...likelihoods.penalized import Penalized
 
 SLACKS = ("linear", "quadratic")
-#: Newton steps for the normalizer; after these its error is below 1e-14.
+#: Number of Newton steps for the normalizer, after which its error is below 1e-14.
 _STEPS = 6
 
 
 def log_kappa_of_squares(penalty: tf.Tensor) -> tf.Tensor:
     """
-    With C = 2 penalty the sum over labels is largest at f = tanh(C f), found by Newton steps from
-    f^2 = 1.5 (1 - 1 / C^2), above it and exact as C tends to 1. There its derivative in f is 0, so
-    that the derivative in the penalty is that at a fixed f.
+    With C = 2 penalty, the sum over labels is largest where f = tanh(C f). Newton steps find this f
+    from f^2 = 1.5 (1 - 1 / C^2), which is above it, and exact as C tends to 1. The sum's derivative
+    in f is 0 there, so its derivative in the penalty may treat f as fixed.
 
     :param penalty: [].
     :return: log kappa, 1 / kappa = max_f exp(-penalty (1 - f)^2) + exp(-penalty (1 + f)^2).
@@ -57,8 +57,8 @@ class SquaredHinge(Penalized, BinaryLikelihood):
 
         E log L = -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z)).
 
-    Unlike the hinge's, its slope grows with the error, so that wrong labels have more weight, and
-    it has no kink.
+    Unlike the hinge, it has no kink, and its slope grows with the error, so that wrong labels have
+    more weight.
 
     See `BinaryLikelihood` for labels, link and normalization, `Penalized` for all arguments.
     """
@@ -67,7 +67,7 @@ class SquaredHinge(Penalized, BinaryLikelihood):
     slack = "quadratic"
 
     def __init__(self, penalty: float = 1.0, *, normalizer: bool = False) -> None:
-        """Arguments as in `Penalized`, with another default."""
+        """Arguments as in `Penalized`; only the default of `penalty` differs."""
         super().__init__(penalty, normalizer=normalizer)
 
     def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
@@ -116,8 +116,8 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
 def log_kappa(slack: str, penalty: float | tf.Tensor) -> tf.Tensor:
     """
     :param penalty: C, [].
-    :return: the logarithm of the normalizer, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), with
-        which both labels sum to at most 1 (eq. 6).
+    :return: the logarithm of the normalizer, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), which
+        makes both labels sum to at most 1 (eq. 6).
     """
     penalty = tf.convert_to_tensor(penalty, tf.float64)
     if slack == "linear":

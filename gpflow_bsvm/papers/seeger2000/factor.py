@@ -5,11 +5,11 @@ r"""Gaussians with factor-analysed covariance, and their free energy (Seeger 200
     2 KL = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
 
 log|Sigma| = log|V| + log|I + C^T V^-1 C| needs only a J x J matrix. With mu = m + L a, C = L B and
-V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n: in units of its own deviation the prior is a =
-0, and u_n = 1 is the best V of rank 0 without data, however nearly singular K is. As in all factor
-analysis, the best V_n is often 0, when the factors explain all of f_n (a Heywood case). V_n^-1 then
-dwarfs I beside C^T V^-1 C, so that u_n is at least `LEAST_REST`, which raises F by half of it per
-row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest is O(N^2 J).
+V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n. In these units the prior has a = 0; without
+data the best V of rank 0 is u_n = 1, even if K is nearly singular. As in all factor analysis, the
+best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then I would be lost
+to rounding in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by half of that per
+row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest costs O(N^2 J).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ...likelihoods.labels import check_binary_labels, num_latents
 from ...models.batch import BatchBSVM, check_memory
 from ..as_bsvm import AsBSVM
 
-#: Least u_n. Without it, optimizers of log u_n reach 1e-14, where F is wrong by 1e-3.
+#: Lower limit of u_n. Otherwise optimizers of log u_n reach 1e-14, where F is wrong by 1e-3.
 LEAST_REST = 1e-6
 
 
@@ -117,26 +117,26 @@ class FactorVGP(AsBSVM):
         q(f) = N(mu, V + sum_j c_j c_j^T),   V diagonal, j = 1..J,
         ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
 
-    F the paper's free energy. It has N (J + 2) parameters instead of the N (N + 3) / 2 of
-    `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
-    Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
+    F is the paper's free energy. q has N (J + 2) parameters, while `gpflow.models.VGP` has
+    N (N + 3) / 2: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best Gaussian. An
+    evaluation costs O(N^2 J), with a new kernel O(N^3).
 
     `NestedLoop` is the paper's algorithm; as with VGP, `gpflow.optimizers.Scipy` learns q and
     kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other prediction,
     by a support vector machine with the learned kernel.
 
     V cannot represent a smooth kernel's correlations between neighbours: every direction in which K
-    exceeds its smallest eigenvalue needs a factor. With a `gpflow.kernels.White` in the kernel, for
-    instance of variance .1 with margins of 1, few factors suffice. Without it the bound of a small
-    rank is loose and prefers kernels without correlations.
+    exceeds its smallest eigenvalue needs a factor. If the kernel includes a `gpflow.kernels.White`,
+    for instance of variance .1, few factors suffice. Otherwise the bound of a small rank is loose
+    and prefers kernels without correlations.
 
     Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
     c_j = L q_factors_j, V_n = q_rest_n / [K^-1]_nn.
 
-    :ivar q_mu: [N, 1],
-    :ivar q_factors: [N, J], and
+    :ivar q_mu: [N, 1].
+    :ivar q_factors: [N, J].
     :ivar q_rest: [N, 1], above 1e-6; initially 1, and below 1 at the best q of a log-concave
-        likelihood. It tends to 1e-6, lowering the bound by 5e-7, if the factors explain all of f_n.
+        likelihood. If the factors explain all of f_n, it tends to 1e-6 (the bound loses 5e-7).
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
@@ -158,10 +158,10 @@ class FactorVGP(AsBSVM):
         :param likelihood: a likelihood of one latent function, such as `Hinge(bound="exact")`,
             `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
         :param rank: J, from 0 to N.
-        :param seed: seed of the initial factors, small and random because factors of 0 never
-            change.
+        :param seed: seed of the initial factors, which are small and random, because factors of 0
+            would never change.
         :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
-            latent functions, and if N is too large for this machine's memory.
+            latent functions, or an N that is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, data)
         _check_one_latent(kernel, likelihood, Y)
@@ -205,7 +205,7 @@ class FactorVGP(AsBSVM):
         """
         Compute the root of the prior with the current kernel.
 
-        :raise ValueError: if K has no Cholesky factor at any jitter; names the likely cause.
+        :raise ValueError: if K has no Cholesky factor at any jitter, with the likely cause.
         """
         if tf.executing_eagerly():
             self.prior_factor()  # finds the necessary jitter

@@ -42,16 +42,16 @@ class NestedLoop(Algorithm):
         outer: a quasi-Newton method moves the hyperparameters by the gradient of F at fixed q,
                which equals the gradient of min_q F at the inner optimum.
 
-    A step is some outer iterations, each with a few inner searches; each search starts from the end
+    A step consists of outer iterations with a few inner searches each; a search starts at the end
     of the previous search. The free energy never increases, because the best point is kept. Outer
     variables are GPflow's unconstrained variables; if no hyperparameter is trainable, only the
     inner loop runs. Priors of hyperparameters count, as in `model.training_loss()`.
 
-    :ivar max_steps: most steps.
+    :ivar max_steps: largest number of steps.
     :ivar tol: stop when two successive steps together raise the ELBO by less than `tol` times its
         absolute value.
     :ivar inner_tol: tolerance of the inner loop, see `scipy.optimize.minimize`.
-    :ivar inner_iterations: most inner iterations.
+    :ivar inner_iterations: largest number of inner iterations.
     """
 
     learns: ClassVar[bool] = True
@@ -86,8 +86,8 @@ def scale_of(
     likelihood: Likelihood, q: FactoredGaussian, root: PriorRoot, batch: Batch
 ) -> tf.Tensor:
     """
-    The curvature of -F in a is I + L^T W L: in some directions 1, in others as large as K's largest
-    eigenvalue. In R^T a and R^T B it is about I.
+    The curvature of -F in a is I + L^T W L: 1 in some directions, as large as K's largest
+    eigenvalue in others. In R^T a and R^T B the curvature is about I.
 
     :return: Cholesky factor R of I + L^T W L, W the precisions of the sites at q.
     """

@@ -14,7 +14,7 @@ from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_pdf
 from ...likelihoods.labels import signs
 from ...likelihoods.penalized import check_penalty
 
-#: Standard deviations after which normal tails are cut off, and nodes per smooth part.
+#: Normal tails are cut off after so many standard deviations; nodes per smooth part.
 _REACH = 8.5
 _NODES = 40
 _POINTS, _WEIGHTS = roots_legendre(_NODES)
@@ -35,7 +35,7 @@ class NormalizedHinge(BinaryLikelihood):
 
         log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f),
 
-    and training maximizes the exact expectation: piecewise linear terms in closed form, h by
+    and training maximizes the exact expectation: of piecewise linear terms in closed form, of h by
     Gauss-Legendre quadrature between its kinks.
 
     Prediction uses the link of `BinaryLikelihood`, so that models with either hinge differ only in

@@ -35,11 +35,11 @@ class DualBSVM(AsBSVM):
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
     with sites (w_n, r_n) instead of `q_mu` and `q_sqrt`, so that q follows the hyperparameters. At
-    fixed sites F is a smooth lower bound of the evidence and needs neither learning rate nor data
-    as argument: as with `gpflow.models.SGPR`,
+    fixed sites F is a smooth lower bound of the evidence, and needs neither a learning rate nor
+    data as argument: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
     kernel, mean function and inducing variable. `update_sites` moves the sites; the constructor
-    calls it first, because sites of 0 ignore the data. A fit alternates both.
+    calls it, because sites of 0 ignore the data. A fit alternates between both.
     (`gpflow_bsvm.inference.VEM` does so for a `BSVM`, chunk by chunk; here a pass needs [N, M]
     features at once.)
 
@@ -62,7 +62,7 @@ class DualBSVM(AsBSVM):
         :param data: X [N, D] and Y [N, P].
         :param num_latent_gps: L; None: the number that the likelihood needs, or the number of
             columns of Y.
-        :raise ValueError: for bad data, and as `BSVM`.
+        :raise ValueError: for bad data, and as in `BSVM`.
         """
         X, Y = check_data(likelihood, data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])

@@ -11,9 +11,8 @@ from ... import likelihoods
 class Hinge(likelihoods.Hinge):
     """
     `gpflow_bsvm.likelihoods.Hinge` with p(y = 1) = Phi(Fmu / (1 + Fvar)): eq. 13 of the paper as
-    printed, without the root, but with one sign corrected: q's own part of Fvar is added.
-    (Subtracting it, as printed, can make a variance negative.) Only for reproducing that paper's
-    tables.
+    printed, without the root, except for one sign: q's own part of Fvar is added. (Subtracting it,
+    as printed, can make a variance negative.) Use it only to reproduce the paper's tables.
     """
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

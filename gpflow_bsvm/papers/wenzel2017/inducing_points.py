@@ -30,13 +30,13 @@ def gaussian_mixture(
 ) -> AnyNDArray:
     """
     Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
-    scikit-learn's expectation maximization, started by k-means; it may issue ConvergenceWarning.
-    With full covariances it is no better than `kmeans`, and far slower.
+    scikit-learn's expectation maximization, initialized by k-means, which may warn
+    (ConvergenceWarning). With full covariances it is no better than `kmeans`, and far slower.
 
     Arguments and errors as in `kmeans`.
 
     :param covariance: covariance of the Gaussians: "full", "tied", "diag" or "spherical".
-    :param max_iter: most iterations.
+    :param max_iter: largest number of iterations.
     :raise ValueError: for another covariance, fewer than 1 iteration, or a mixture that cannot be
         fitted.
     """
@@ -61,7 +61,7 @@ def afkmc2(
 ) -> AnyNDArray:
     """
     Distant rows of X, by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of Wenzel et
-    al. 2017, section 5.5): k-means++ seeding with a single pass over the data.
+    al. 2017, section 5.5): like k-means++ seeding, but with a single pass over the data.
 
     Arguments and errors as in `kmeans`.
 

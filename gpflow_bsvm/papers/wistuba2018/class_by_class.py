@@ -31,19 +31,19 @@ class ClassByClass(Algorithm):
     sweep computes the local variables alpha_n and rivals t_n of all rows; with these fixed, it
     updates the classes one after another by natural-gradient steps of size rho,
 
-        eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, present mu of the other classes).
+        eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, current mu of the other classes).
 
     By contrast, `model.natgrad_step` updates all classes at once, from the same means.
 
-    With a sweep's rivals fixed, no step of size 1 lowers the objective. The next sweep's new rivals
-    may lower it: the objective is not a bound, and every step is accepted. To fit a model use
-    `CAVI` and another bound. A sweep costs a pass over the data for the local variables and another
+    While the rivals are fixed, no step of size 1 lowers the objective. The next sweep's new rivals
+    may lower it: the objective is not a bound, and every step is accepted. To fit a model, use
+    `CAVI` and another bound. A sweep costs a pass over the data for the local variables, and a pass
     for each class.
 
-    :ivar max_steps: most sweeps.
+    :ivar max_steps: largest number of sweeps.
     :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;
         0: never.
-    :ivar learning_rate: rho_t: a number in (0, 1], or a function of the sweep's number from 0.
+    :ivar learning_rate: rho, a number in (0, 1], or a function of the sweep's number (from 0).
     """
 
     takes_q = True
@@ -60,7 +60,7 @@ class ClassByClass(Algorithm):
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if getattr(model.likelihood, "held_sites", None) is None:
             raise ValueError(
-                f"{type(model.likelihood).__name__} has no sites of given local variables; use "
+                f"{type(model.likelihood).__name__} has no sites for given local variables; use "
                 'gpflow_bsvm.likelihoods.CrammerSinger(C, bound="wistuba2018"), or CAVI'
             )
         return _Sweeps(self, model, ProjectedData(model, source))
