@@ -62,14 +62,19 @@ def with_nan(X: Any) -> Any:
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
-    """:return: `validate_data`; its error about NaN advises `impute`, not other estimators."""
+    """:return: `validate_data`; its errors about NaN and infinity advise what to do."""
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)
     except ValueError as error:
         first = str(error).partition("\n")[0]
-        if first != "Input X contains NaN.":
+        if first == "Input X contains NaN.":
+            advice = "Set impute=True, or drop or impute such rows first."
+        elif first.startswith("Input X contains infinity") and not scipy.sparse.issparse(X):
+            row, column = np.argwhere(np.isinf(np.asarray(X, float)))[0]
+            advice = f"Correct row {row}, column {column}, or drop the row."
+        else:
             raise
-        raise ValueError(f"{first} Set impute=True, or drop or impute such rows first.") from None
+        raise ValueError(f"{first} {advice}") from None
 
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:

@@ -46,10 +46,12 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
     weights = (weight[:, None] * factors)[:, 0]
-    sample = inputs.scale(estimator.scaler_, X), np.asarray(Y, X.dtype), weights
+    X, y, weights = inputs.merge_equal(X, np.asarray(Y, X.dtype)[:, 0], weights)
+    sample = inputs.scale(estimator.scaler_, X), y[:, None], weights
     check_covariance(estimator.kernel, sample[0])
     spec = estimator._specify(seed, sample)
-    spec = spec._replace(num_rows=found.num_rows, codes=tuple(codes), progress=stages.bar)
+    num_rows = found.num_rows if len(weight) < found.num_rows else len(y)
+    spec = spec._replace(num_rows=num_rows, codes=tuple(codes), progress=stages.bar)
     spec, begun = chosen_model(spec, estimator._candidates(spec), sample, stages)
     model, _ = train(spec, sample, begun, stages)
     model.num_data = None

@@ -15,11 +15,11 @@ SAID = {
     ),
     "all inducing points are many lengthscales apart": (
         "the rows are many lengthscales of the kernel apart, so that nothing can be predicted "
-        "between them: use standardize=True, or a kernel=... of larger lengthscales"
+        "between them: give a kernel=... of larger lengthscales, and leave standardize=True"
     ),
     "all inducing points are perfectly correlated": (
-        "the kernel hardly distinguishes rows, so that predictions are the same for all: use "
-        "standardize=True, or a kernel=... of smaller lengthscales, unless this is intended"
+        "the kernel hardly distinguishes rows, so that predictions are the same for all: give a "
+        "kernel=... of smaller lengthscales, and leave standardize=True, unless this is intended"
     ),
     "the fit has not converged": (
         "the fit has not converged: give more max_steps, or a larger tol, by inference="

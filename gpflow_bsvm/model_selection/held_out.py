@@ -77,8 +77,8 @@ def held_out_density(
     The mean of log p(y_n | rows of the other folds), with folds stratified by class: a general
     selection criterion.
 
-    Folds do not depend on the order of rows and columns, and never separate equal rows. The only
-    row of a class is never left out.
+    Folds do not depend on the order of rows and columns or on the names of classes, and never
+    separate equal rows. The only row of a class is never left out.
 
     :param fit: a function, called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
@@ -187,7 +187,11 @@ def _folds(
     order = np.random.default_rng(seed).permutation(order)
     _, class_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = order[counts[class_of[order]] > 1]
-    order = order[np.argsort(labels[order], kind="stable")]
+    # Class after class, in the order in which they appear, so that their names do not matter.
+    present, first = np.unique(class_of[order], return_index=True)
+    turn = np.zeros(len(counts))
+    turn[present] = first
+    order = order[np.argsort(turn[class_of[order]], kind="stable")]
     if len(order) < num_folds:
         raise ValueError(
             f"{num_folds} folds need as many distinct rows (of classes with two or more), got "

@@ -162,3 +162,10 @@ def test_few_values_that_determine_a_scale_are_told():
     X[7, 0] = 1e4
     with pytest.warns(UserWarning, match="few values determine the scale of column 0 of X, such"):
         classifier.fit(X, y)
+
+
+@pytest.mark.parametrize("impute", [False, True])
+def test_the_place_of_an_infinity_is_told(impute):
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, np.inf, 3.0]})
+    with pytest.raises(ValueError, match=r"contains infinity .* Correct row 1, column 1, or drop"):
+        gb.BSVMClassifier(impute=impute).fit(X, [0, 1, 0])

@@ -131,6 +131,18 @@ def test_a_few_rows_more_than_the_sample(data, monkeypatch):
     assert model.model_.num_data == N
 
 
+@pytest.mark.slow
+def test_a_row_read_twice_is_a_row_of_weight_two(data):
+    """In what is chosen, too: copies are in one fold, and k-means sees distinct rows."""
+    X, Y = data
+    weight = np.random.default_rng(0).integers(1, 4, N)
+    choosing = partial(make, penalty="auto", inference=gb.inference.CAVI(tol=1e-10))
+    weighted = choosing().fit(blocks(X, Y, weight[:, None] * 1.0))
+    repeated = choosing().fit(blocks(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0)))
+    assert repeated.penalty_ == weighted.penalty_
+    np.testing.assert_allclose(repeated.predict_proba(X), weighted.predict_proba(X), atol=1e-8)
+
+
 def test_scaling_up_is_repeating_rows_of_a_known_site():
     model = make().fit(*[part[:60] for part in (make_data(60)[0], make_data(60)[1][:, 0])]).model_
     h, P = (np.asarray(part) for part in model.natural())

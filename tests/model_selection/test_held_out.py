@@ -74,6 +74,15 @@ def test_folds_do_not_depend_on_the_order_of_the_columns(data):
     assert all(map(np.array_equal, folds, again))
 
 
+def test_folds_do_not_depend_on_the_names_of_the_classes(data):
+    X, Y = data
+    Y = Y + (X[:, :1] > 0)
+    folds = [test for _, test in selection._folds(X, Y, 3, 0)]
+    for names in ([2, 0, 1], [1, 2, 0], [7, 5, 3]):
+        again = [test for _, test in selection._folds(X, np.array(names)[Y.astype(int)], 3, 0)]
+        assert all(map(np.array_equal, folds, again))
+
+
 def test_a_class_of_one_row_is_left_out_in_no_fold_and_changes_no_other(data):
     X, Y = data
     classes = [np.full((1, 1), 5.0), np.full((2, 1), 6.0)]

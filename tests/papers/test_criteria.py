@@ -202,7 +202,7 @@ def test_all_points_at_the_bound_is_told_and_defined(data):
 def test_criteria_refuse_other_modes(data):
     linear = svm_mode(make_kernel(), data, 1.0)
     for criterion in (Span(), LeaveOneOut("quadratic"), LaplaceEvidence("quadratic")):
-        with pytest.raises(ValueError, match="of quadratic slack, got a mode of linear slack"):
+        with pytest.raises(ValueError, match="is for quadratic slack, got a mode of linear slack"):
             criterion.of_mode(linear)
     with pytest.raises(ValueError, match="Span has no gradient"):
         Span().gradient(make_kernel(), data, 1.0)
