@@ -14,12 +14,15 @@ for threads in (
 
 import pytest
 
+from gpflow_bsvm.notices import quiet
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """A process that only hands tests to workers does not wait for TensorFlow."""
     hands_out = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
     if not hands_out:
-        import check_shapes  # imports TensorFlow
+        with quiet():
+            import check_shapes  # imports TensorFlow
 
         check_shapes.set_rewrite_docstrings(None)  # takes 2 s in every process
         config.pluginmanager.import_plugin("shared_fixtures")
