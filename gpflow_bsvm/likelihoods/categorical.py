@@ -9,6 +9,7 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
+from ..notices import warn
 from .base import Classification
 from .binary import normal_log_cdf
 from .hinge import HingeSum
@@ -37,6 +38,7 @@ class CategoricalLikelihood(Classification):
         bound: str = "exact",
         *,
         normalizer: bool = False,
+        invlink: Any = None,
         about: Any = None,
     ) -> None:
         """
@@ -44,11 +46,14 @@ class CategoricalLikelihood(Classification):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: see `Penalized`.
+        :param invlink: ignored with a warning; taken, so that it can replace GPflow's `MultiClass`.
         :param about: keyword arguments of the other base class.
         :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
             raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
+        if invlink is not None:
+            warn(f"{type(self).__name__} has a link of its own, and ignores invlink={invlink!r}")
         shape = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
         super().__init__(penalty, bound, normalizer=normalizer, **(shape | (about or {})))
         self.num_classes = num_classes

@@ -294,3 +294,12 @@ def test_an_exported_model_gives_probabilities_of_ordered_classes(scale, tmp_pat
     exported = tf.saved_model.load(str(tmp_path / "model"))
     found = exported.predict_proba(tf.constant(X))["probabilities"]
     np.testing.assert_allclose(found, predict_probabilities(model, X), atol=1e-12)
+
+
+@pytest.mark.parametrize("likelihood", [ours.CrammerSinger, ours.OneVsRest])
+def test_a_link_of_gpflow_is_ignored_aloud(likelihood):
+    """GPflow's notebook on several classes gives `MultiClass` its link."""
+    with pytest.warns(UserWarning, match="has a link of its own, and ignores invlink=<gpflow"):
+        found = likelihood(C, invlink=theirs.RobustMax(C))
+    F = np.arange(C * 1.0)[None]
+    np.testing.assert_array_equal(found.invlink(F), likelihood(C).invlink(F))
