@@ -190,10 +190,11 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
         self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
         if not np.ptp(data[1]):
-            warn(
-                f"all rows have y = {self.y_center_:.6g}: predictions repeat it, and their "
-                "deviations mean nothing, because these rows show no noise"
-            )
+            if spec.learned:
+                warn(
+                    f"all rows have y = {self.y_center_:.6g}: predictions repeat it, and their "
+                    "deviations mean nothing, because these rows show no noise"
+                )
         elif is_nearly_constant(self.model_, data, LEAST_SPREAD):
             warn(_CONSTANT)
 

@@ -101,7 +101,7 @@ def test_predict_advises_what_it_can_do(model, capsys):
     data.write_text(HEADER + "20,5,Oslo,1,x,\nold,2,Rome,2,x,\n")
     for given, message in [
         ((), "column 'Q1, age' holds numbers and texts such as 'old' (row 1): give --na-values"),
-        (("--words", '"Q1, age"'), "the model was trained on numbers there"),
+        (("--words", '"Q1, age"'), "in training, these columns held numbers"),
         (("--drop", "sum"), "columns that are read as features, target or weight cannot be left"),
     ]:
         assert run("predict", model, data, "--output", model.with_name("q.csv"), *given) == 2

@@ -57,7 +57,7 @@ def test_the_command_takes_names(path, capsys):
     assert cli.main(["predict", model, str(path), "--names", "y,a,b", "--output", output]) == 0
     assert "40 rows written" in capsys.readouterr().out
     assert cli.main(["predict", model, str(path), "--output", output]) == 2
-    assert "give --names, those of all 3 columns" in capsys.readouterr().err
+    assert "give --names with the names of all 3 columns" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [3, 100])
