@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Asking for labels that are worth it
 #
-# Handwritten digits (bundled with scikit-learn), a pool of 300 of four classes, and a classifier
-# that chooses which of them somebody should label.
+# The data are handwritten digits of four classes (bundled with scikit-learn). From a pool of 300
+# rows, a classifier chooses the rows that somebody should label.
 
 # %%
 import gpflow
@@ -51,9 +51,9 @@ def error(model):
 # %% [markdown]
 # ## 1. A loop
 #
-# A policy is a function of model and rows, and asks about the row of the largest score. A new label
-# is added to q by `Streaming`, in tens of milliseconds; with 20 labels the kernel is chosen, by
-# what the other labels say of each.
+# A policy is a function of model and rows; the row with the largest score is labelled next.
+# `Streaming` adds the new label to q in tens of milliseconds. At 20 labels, `best_kernel` chooses
+# the kernel by the leave-one-out density of the labels.
 
 # %%
 random = np.random.default_rng(1)
@@ -84,8 +84,8 @@ for name, policy in policies.items():
 # %% [markdown]
 # ## 2. How far updates lead from a refit
 #
-# Sites of earlier rows stay as they were when they were new. Where that matters, `CAVI` goes over
-# all labelled rows again. (From here on with the last model, that of random rows.)
+# Sites of earlier rows stay as they were when they were new. If that matters, `CAVI` passes over
+# all labelled rows again. From here on we use the last model, whose rows were chosen at random.
 
 # %%
 P_updated = gb.prediction.predict_probabilities(model, X_test)
@@ -99,9 +99,9 @@ assert moved < 0.1
 # %% [markdown]
 # ## 3. Several at a time
 #
-# The three most doubtful rows may be three times the same. scikit-activeml's `BatchBALD` looks at
-# what their labels would tell together, by joint draws of f; a model is a classifier for all of its
-# strategies.
+# The three most doubtful rows may be nearly the same. scikit-activeml's `BatchBALD` uses joint
+# draws of f to measure the information in the labels of a whole batch. All of its strategies accept
+# a `ModelClassifier`.
 
 # %%
 batch_bald = BatchBALD(
@@ -123,9 +123,9 @@ for name, rows in (("a batch", together), ("the three of most each", each)):
 # %% [markdown]
 # ## 4. Declining to answer
 #
-# A classifier that knows its doubt may leave some rows to somebody else. What it expects of itself
-# on rows without labels is `expected_error`: as good as its probabilities, which are those of a
-# hinge and not calibrated here.
+# A classifier with measured doubt may leave some rows to a person. `expected_error` estimates its
+# error on rows without labels. The estimate is as good as the probabilities, which here come from a
+# hinge without calibration.
 
 # %%
 P_test = gb.prediction.predict_probabilities(model, X_test)

@@ -13,14 +13,14 @@
 # %% [markdown]
 # # How to add your own likelihood
 #
-# A likelihood says what one label tells about f. The engine asks it for two things only: GPflow's
+# A likelihood defines p(y | f) for one label. The engine needs only two functions of it: GPflow's
 # `variational_expectations`, and the Gaussian *sites*
 #
-#     w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(y | f),
+#     w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(y | f).
 #
-# which the package derives by automatic differentiation where you do not write them down. So a
-# likelihood is one class with one method; the models and algorithms serve it unchanged. The example
-# is logistic regression's likelihood, p(y | f) = 1 / (1 + exp(-y f)).
+# If you do not write the sites down, the package derives them by automatic differentiation. So a
+# likelihood is one class with one method, and works in all models and algorithms. The example is
+# the likelihood of logistic regression, p(y | f) = 1 / (1 + exp(-y f)).
 
 # %%
 import gpflow
@@ -36,8 +36,8 @@ from gpflow_bsvm.likelihoods import Sites, signs
 # %% [markdown]
 # ## 1. One method is enough
 #
-# `BinaryLikelihood` brings the labels ({0, 1} or {-1, +1}), their checks, and prediction by a
-# probit link. Expectations come from GPflow's quadrature, sites from automatic differentiation.
+# `BinaryLikelihood` provides the labels ({0, 1} or {-1, +1}), their checks, and predictions by a
+# probit link. Expectations come from GPflow's quadrature, and sites from automatic differentiation.
 
 
 # %%
@@ -67,13 +67,14 @@ assert history.converged
 # %% [markdown]
 # ## 2. A closed form makes it faster
 #
-# The Pólya-Gamma bound (Jaakkola & Jordan 1997; Polson, Scott & Windle 2013) has closed sites, with
-# c = sqrt(Fmu^2 + Fvar):
+# For the Pólya-Gamma bound (Jaakkola & Jordan 1997; Polson, Scott & Windle 2013), the sites have a
+# closed form with c = sqrt(Fmu^2 + Fvar):
 #
 #     E log p >= (y Fmu - c) / 2 - log(1 + exp(-c)),    w = tanh(c / 2) / (2 c),    r = y / 2.
 #
-# Two more methods, and nothing else in the package changes. Any likelihood that has `sites` is used
-# in closed form, one that has `check_labels` gets its labels checked before a fit.
+# We add two methods, and nothing else in the package changes. The package uses the closed form of
+# every likelihood with `sites`. If a likelihood has `check_labels`, its labels are checked before a
+# fit.
 
 
 # %%
@@ -96,7 +97,7 @@ print(augmented_history)
 assert augmented_history.elbo[-1] <= history.elbo[-1]  # it is a bound on the first one's
 
 # %% [markdown]
-# ## 3. Test it as the package tests its own
+# ## 3. Test it as the package tests its own likelihoods
 #
 # We compare closed sites with automatic differentiation, and a step with GPflow's
 # `NaturalGradient`.

@@ -11,10 +11,10 @@
 # ---
 
 # %% [markdown]
-# # Inputs that mean to mislead
+# # Inputs that are meant to mislead
 #
-# A small move of every pixel, along the gradient of the loss, makes a classifier err. Does the
-# model at least notice? Handwritten digits, one claim a section.
+# A small change of every pixel, along the gradient of the loss, makes a classifier err. Does the
+# model at least notice? Each section tests one claim on handwritten digits.
 
 # %%
 import gpflow
@@ -51,9 +51,9 @@ print(f"accuracy {accuracy(X_test):.3f}")
 # %% [markdown]
 # ## 1. The gradient goes through the whole model
 #
-# The Adversarial Robustness Toolbox (ART) attacks it. The fast gradient sign method moves every
-# pixel by epsilon to where its own label becomes less probable; projected gradient descent goes the
-# same distance in steps. Noise of the same size does nothing like it.
+# The Adversarial Robustness Toolbox (ART) attacks the model. The fast gradient sign method moves
+# every pixel by epsilon, so that the true label becomes less probable. Projected gradient descent
+# moves as far in several steps. Noise of the same size hardly lowers the accuracy.
 
 # %%
 wrapped = art_classifier(model, input_shape=(64,), clip=(0, 1))
@@ -87,11 +87,11 @@ assert accuracy(moved["noise"]) > 0.9 > 0.5 > accuracy(moved["fgsm"])
 assert accuracy(moved["pgd"]) <= accuracy(moved["fgsm"]) + 0.02
 
 # %% [markdown]
-# ## 2. Doubt tells attacked digits from clean ones, up to a point
+# ## 2. Doubt separates attacked digits from clean digits, up to a point
 #
-# The area under the ROC curve is the chance that an attacked digit has more doubt than a clean one:
-# 1/2 is a guess. The iterated attack goes on past the border between two classes, to where the
-# model is sure of the wrong one: an attack that is strong enough also hides itself.
+# The area under the ROC curve is the chance that an attacked digit has more doubt than a clean
+# digit; 1/2 is a guess. The iterated attack crosses the border between two classes and continues to
+# a place where the model is sure of the wrong class. A strong attack therefore also hides itself.
 
 
 # %%
@@ -118,9 +118,9 @@ for ax, attack in zip(axes, (fgsm, pgd)):
 plt.show()
 
 # %% [markdown]
-# ## 3. Rows of something else
+# ## 3. Rows that are no digits
 #
-# Digits turned upside down, and pixels in any order: neither is a digit.
+# We turn digits upside down, or shuffle their pixels.
 
 # %%
 shuffled = X_test[:, np.random.default_rng(0).permutation(64)]

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # A Bayesian SVM on a network
 #
-# A Keras network inside of a GPflow kernel, learned together with the Bayesian SVM, on handwritten
-# digits of 8 x 8 pixels. One claim a section.
+# A Keras network inside a GPflow kernel is learned together with the Bayesian SVM, on handwritten
+# digits of 8 x 8 pixels. Each section shows one claim.
 
 # %%
 import gpflow
@@ -55,7 +55,7 @@ def scores(P):
 # %% [markdown]
 # ## 1. The network with a softmax layer
 #
-# Eight epochs, by Keras as ever.
+# Keras trains it for eight epochs, as usual.
 
 # %%
 features = network()
@@ -67,11 +67,11 @@ P_softmax = tf_keras.activations.softmax(softmax(images_test)).numpy()
 print("softmax", scores(P_softmax))
 
 # %% [markdown]
-# ## 2. Features once, then a Bayesian SVM in seconds
+# ## 2. Compute features once, then fit a Bayesian SVM in seconds
 #
-# `deep.hybrid` puts a kernel on what the network gives, inducing points among its features, and a
-# lengthscale that fits them. `deep.head` is the same model as a function of the features, so that
-# no pass of CAVI looks through the network again: the two share their parameters.
+# `deep.hybrid` puts a kernel on the output of the network, chooses inducing points among its
+# features, and sets a suitable lengthscale. `deep.head` is the same model as a function of the
+# features, and shares its parameters. So `CAVI` need not run the network in each pass.
 
 # %%
 likelihood = gb.likelihoods.CrammerSinger(num_classes=10, penalty=4.0)
@@ -83,8 +83,8 @@ print("frozen", scores(P_frozen), history)
 assert metrics.nll(y_test, P_frozen) < metrics.nll(y_test, P_softmax)
 
 # %% [markdown]
-# Any array of features will do, from any network: `BSVMClassifier` chooses loss, kernel and penalty
-# by itself.
+# Features of any network will do, as an array. `BSVMClassifier` chooses loss, kernel and penalty by
+# itself.
 
 # %%
 classifier = gb.BSVMClassifier(num_inducing=50, loss="hinge", random_state=0).fit(F, y)
@@ -92,12 +92,12 @@ P_classifier = classifier.predict_proba(model.kernel.features_of(X_test))
 print("classifier on features", scores(P_classifier))
 
 # %% [markdown]
-# ## 3. All together
+# ## 3. Everything together
 #
-# `ML2` moves q by natural gradients, and network, kernel and points by optimisers of Keras, in one
-# compiled loop. Dropout drops, batch normalisation normalises as in training; predictions do as in
-# prediction. At the end CAVI takes q to its end. The likelihood is that of all levels of
-# probability: a hinge of sides can get stuck where a new network tells no class from the others.
+# `ML2` updates q by natural gradients, and network, kernel and points by Keras optimizers, in one
+# compiled loop. Dropout and batch normalisation are in training mode during this fit only. At the
+# end `CAVI` brings q to convergence. The likelihood has hinges at all levels of probability: a
+# single hinge can get stuck if a new network does not yet separate the classes.
 
 # %%
 joint = deep.hybrid(network(), gb.likelihoods.OneVsRestLevelHinge(10), X, num_inducing=50)
@@ -117,9 +117,9 @@ print("hybrid", scores(P_joint))
 assert metrics.error(y_test, P_joint) < 0.05
 
 # %% [markdown]
-# ## 4. Where to say nothing
+# ## 4. When to decline an answer
 #
-# The rows of which the model is least sure hold most of its errors.
+# Most errors are among the rows of which the model is least sure.
 
 # %%
 fig, ax = plt.subplots(figsize=(5, 3.5))
@@ -135,7 +135,8 @@ plt.show()
 # %% [markdown]
 # ## 5. It is a model like others
 #
-# Saved, loaded and exported; any GPflow kernel on the features; any other kernel beside them.
+# It can be saved, loaded and exported. Any GPflow kernel works on the features, and can be combined
+# with any other kernel.
 
 # %%
 gb.save(joint, "hybrid.bsvm")

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # A Bayesian support vector machine in GPflow
 #
-# One claim a section, each shown by a number and, where it helps, a picture.
+# Each section shows one claim by a number and, if it helps, a picture.
 
 # %%
 import gpflow
@@ -47,7 +47,7 @@ print(f"ELBO {before:.1f} -> {float(plain.elbo((X, Y))):.1f}")
 # %% [markdown]
 # ## 2. Swap the model, and its steps are closed-form
 #
-# `BSVM` is an `SVGP`; a `natgrad_step` of size 1 on all the data is a sweep of coordinate ascent,
+# `BSVM` is an `SVGP`. A `natgrad_step` of size 1 on all the data is one sweep of coordinate ascent,
 # and equals GPflow's `NaturalGradient(1.0)`.
 
 # %%
@@ -64,7 +64,7 @@ assert difference < 1e-10
 # %% [markdown]
 # ## 3. The exact bound needs a tenth of the sweeps
 #
-# Both climb without a step size to tune; the augmented bound is the papers', the exact one is
+# Neither bound needs a step size. The augmented bound is the one of the papers; the exact bound is
 # tighter.
 
 # %%
@@ -81,7 +81,7 @@ plt.show()
 # %% [markdown]
 # ## 4. Probabilities come without a second model
 #
-# p(y = 1) = Phi(mu / sqrt(1 + v)) grows towards 1/2 where there are no data.
+# p(y = 1) = Phi(mu / sqrt(1 + v)) approaches 1/2 far from the data.
 
 # %%
 X_new, y_new = make_moons(2000, noise=0.3, random_state=1)
@@ -93,8 +93,8 @@ plt.show()
 # %% [markdown]
 # ## 5. The soft support vectors lie on the margin
 #
-# alpha = E (1 - y f)^2 is the parameter of a datum's local variable; the smallest are the points
-# that a support vector machine would keep.
+# alpha = E (1 - y f)^2 is the parameter of a row's local variable. The rows with the smallest alpha
+# are those that a support vector machine would keep.
 
 # %%
 support = gb.prediction.soft_support_vectors(model, (X, Y), num=40)
@@ -111,9 +111,10 @@ ax.legend(loc="lower left")
 plt.show()
 
 # %% [markdown]
-# ## 6. As scikit-learn likes it
+# ## 6. As in scikit-learn
 #
-# Any labels, scaling inside, weights, pipelines and cross-validation.
+# The estimator accepts any labels and weights, scales X, and works in pipelines and
+# cross-validation.
 
 # %%
 labels = np.where(y == 1, "moon", "sun")

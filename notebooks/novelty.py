@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Novelty
 #
-# A one-class support vector machine whose score has an uncertainty: where it has seen rows, where
-# it has not, and what a few labelled outliers add.
+# The score of this one-class support vector machine has an uncertainty. We look at it near the
+# training rows and far from them, and add a few labelled outliers.
 
 # %%
 import matplotlib.pyplot as plt
@@ -46,10 +46,10 @@ plt.show()
 print(f"{np.mean(detector.predict(X) == -1):.2f} of the training rows lie outside of the red line")
 
 # %% [markdown]
-# The score is high along both moons and 0 far away. Its deviation says how the 0 came about: far
-# from all rows it is that of the prior.
+# The score is high along both moons and 0 far away. The deviation shows the reason for the 0: far
+# from all rows it equals the deviation of the prior.
 #
-# scikit-learn's machine of the same kernel and nu draws a similar line; its penalty is ours.
+# scikit-learn's `OneClassSVM` with the same nu and its own default kernel draws a similar line.
 
 # %%
 svm = OneClassSVM(nu=0.05).fit(X)
@@ -59,7 +59,7 @@ print(f"OneClassSVM() with its own kernel says the same at {agree:.2f} of the pl
 # %% [markdown]
 # ## A few labelled outliers
 #
-# They move the link, not the detector: a score becomes a probability.
+# They change the link, not the detector: the score becomes a probability.
 
 # %%
 rng = np.random.default_rng(0)

@@ -13,9 +13,8 @@
 # %% [markdown]
 # # The papers in ten cells
 #
-# From equation 5 of Wenzel et al. (2017) to Algorithm 1 of Wistuba & Rawat (2018), with the names
-# that their readers type, beside GPflow's `SVGP` with the same kernel, the same Z and natural
-# gradients.
+# From equation 5 of Wenzel et al. (2017) to Algorithm 1 of Wistuba & Rawat (2018), with the papers'
+# names. For comparison, GPflow's `SVGP` has the same kernel, the same Z and natural gradients.
 
 # %% short="N, M = 60, 10"
 N, M = 300, 20
@@ -43,7 +42,8 @@ def kernel():
 # ## 1. Wenzel et al., eq. 5: f given the local variables is Gaussian
 #
 # Conditionally on lambda, f at new points has the mean k' (K + Lambda)^-1 Y (1 + lambda). The model
-# over all rows computes it from its own factors; `u` carries a jitter of 1e-6, here added to both.
+# over all rows computes this mean from its own factors. Because `u` has a jitter of 1e-6, we add
+# the jitter to the formula, too.
 
 # %%
 batch = gb.models.BatchBSVM((X, Y), kernel(), gb.likelihoods.Hinge(bound="augmented"))
@@ -59,8 +59,8 @@ assert np.allclose(mean, by_hand, atol=1e-6)
 # %% [markdown]
 # ## 2. Eq. 8: the objective with a GIG for every row
 #
-# `local_variables` has q(lambda_n) = GIG(1/2, 1, alpha_n). At these alpha `augmented_elbo` is the
-# ELBO that the model trains, and at any others it is smaller.
+# `local_variables` gives q(lambda_n) = GIG(1/2, 1, alpha_n). At these alpha, `augmented_elbo` is
+# the ELBO that the model maximizes; at all other alpha it is smaller.
 
 # %%
 sparse = gb.models.BSVM(kernel(), gb.likelihoods.Hinge(bound="augmented"), Z, num_data=N)
@@ -85,10 +85,10 @@ print(f"largest difference of q_mu after 5 steps: {difference:.1e}")
 assert difference < 1e-8
 
 # %% [markdown]
-# ## 4. To the end, with each bound
+# ## 4. Until convergence, with each bound
 #
-# `CAVI` takes such steps until the bound stays. The exact expectation of the hinge, which is not in
-# the papers, is the tighter bound.
+# `CAVI` repeats such steps until the bound converges. The exact expectation of the hinge, which is
+# not in the papers, gives the tighter bound.
 
 # %%
 fits = {}
@@ -112,8 +112,8 @@ print("rates", np.round(history.learning_rate, 3)[[0, 2, -1]])
 # %% [markdown]
 # ## 6. Section 4.3: hyperparameters without cross-validation
 #
-# `ML2` is the paper's way, on minibatches; `VEM` has no rate to choose. SVGP with Bernoulli, the
-# same kernel and the same Z learns by natural gradients for q and Adam for the rest.
+# The paper learns on minibatches, like `ML2`; `VEM` needs no learning rate. SVGP with Bernoulli has
+# the same kernel and Z. It learns q by natural gradients, and its kernel by Adam.
 
 
 # %%
@@ -144,7 +144,7 @@ for name, model in (("BSVM", learned), ("SVGP", svgp)):
 # %% [markdown]
 # ## 7. Soft support vectors
 #
-# A small alpha is nearness to the margin. The mean of 1 / lambda is the precision of the site.
+# A row with a small alpha is near the margin. The mean of 1 / lambda is the precision of the site.
 
 # %%
 ours = gb.prediction.local_variables(learned, (X, Y))
@@ -160,8 +160,8 @@ print(f"E 1/lambda from {ours.mean_inverse.min():.2f} to {ours.mean_inverse.max(
 # %% [markdown]
 # ## 8. Henao et al. (2014): the mode is the support vector machine
 #
-# `ECM` finds it for every sum of hinges; with the kernel of the model it is scikit-learn's `SVC`
-# without a bias, or with a free one, which a `Constant` of large variance gives.
+# `ECM` finds the mode for every sum of hinges. With the same kernel, the mode equals scikit-learn's
+# `SVC` without a bias. A `Constant` kernel of large variance adds a free bias, as here.
 
 # %%
 mode = gb.models.BatchBSVM((X, Y), kernel() + gpflow.kernels.Constant(1e4), gb.likelihoods.Hinge())
@@ -176,7 +176,7 @@ assert np.allclose(f, svc.decision_function(gram), atol=1e-2)
 # ## 9. Wistuba & Rawat, eq. 4: several classes, three objectives
 #
 # "wistuba2018" is the paper's objective. It replaces the largest rival by the rival of largest
-# mean, and can therefore exceed the expectation of the loss: it is no bound. "augmented" is the
+# mean. It can therefore exceed the expectation of the loss, so it is no bound. "augmented" is the
 # bound with the same GIG variables.
 
 # %%
@@ -193,8 +193,8 @@ for bound in ("exact", "augmented", "wistuba2018"):
 # %% [markdown]
 # ## 10. Algorithm 1 of Wistuba & Rawat
 #
-# `ClassByClass` holds alpha and the rivals while it updates one class after another. GPflow's SVGP
-# with Softmax has the same kernel and Z, and natural gradients.
+# `ClassByClass` keeps alpha and the rivals fixed while it updates one class after another. GPflow's
+# SVGP with Softmax has the same kernel and Z, and uses natural gradients.
 
 # %%
 printed = gb.papers.wistuba2018.ClassByClass(learning_rate=0.5, tol=1e-3)

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Regression with error bars
 #
-# Support vector regression as a likelihood: what outliers do to it and to a Gaussian process, what
-# its error bars are worth, and quantiles that do not cross.
+# Support vector regression is a likelihood. We look at the effect of outliers on it and on a
+# Gaussian process, at the quality of its error bars, and at quantiles that do not cross.
 
 # %%
 import gpflow
@@ -29,7 +29,8 @@ ROWS = 150
 # %% [markdown]
 # ## 1. Outliers
 #
-# A sine with small noise; one label of ten is moved by some two units.
+# The data are a sine with small noise. Large noise (standard deviation 2) is added to one label in
+# ten.
 
 # %%
 rng = np.random.default_rng(0)
@@ -62,8 +63,8 @@ for axis, title, line, ends in [
 plt.show()
 
 # %% [markdown]
-# The Gaussian process explains outliers by noise everywhere. The epsilon-insensitive loss lets them
-# be, and the band is as wide as most rows need.
+# The Gaussian process explains the outliers by more noise everywhere. The epsilon-insensitive loss
+# ignores most of their size, so the band is as wide as most rows need.
 
 # %%
 truth = np.sin(2 * X[:, 0])
@@ -78,8 +79,8 @@ print(f"penalty {regressor.penalty_:.3g}, epsilon {regressor.epsilon_:.3g}, in u
 # %% [markdown]
 # ## 2. Noise that depends on x
 #
-# Where noise is uneven, a band of one width is wrong nearly everywhere. `Quantile` has a location
-# and a spread, both functions of x.
+# If noise depends on x, a band of constant width is wrong nearly everywhere. `Quantile` has a
+# location and a spread, which are both functions of x.
 
 # %%
 X = np.sort(rng.uniform(-3, 3, 3 * ROWS))[:, None]
@@ -105,10 +106,10 @@ print("rows below each quantile:", (y[:, None] < inner).mean(axis=0).round(2))
 print("crossings:", int((np.diff(tied, axis=1) < 0).sum()))
 
 # %% [markdown]
-# ## 3. An order of classes
+# ## 3. Ordered classes
 #
-# The same rows in four grades. One function and three thresholds are learned, and the probability
-# of "at least this grade" falls from grade to grade.
+# The same rows are sorted into four grades. The model learns one function and three thresholds. The
+# probability of "at least this grade" decreases from grade to grade.
 
 # %%
 grades = np.digitize(y, [-0.7, 0.0, 0.7])

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Replacing SVC(probability=True)
 #
-# scikit-learn 1.9 deprecates `SVC(probability=True)` and removes it in 1.11. This notebook puts
-# what it did, what scikit-learn recommends in its place, and `BSVMClassifier` on the same folds,
-# and says what changes for code that is written for the first.
+# scikit-learn 1.9 deprecates `SVC(probability=True)` and removes it in 1.11. This notebook compares
+# it, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds, and shows what
+# changes for existing code.
 
 # %%
 import sys
@@ -50,7 +50,7 @@ NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 5
 # | before | after |
 # | --- | --- |
 # | `make_pipeline(StandardScaler(), SVC(probability=True))` | `BSVMClassifier()` |
-# | `C` and `gamma` by `GridSearchCV` | chosen and learned inside, or said: `penalty`, `kernel` |
+# | `C` and `gamma` by `GridSearchCV` | chosen and learned inside, or given: `penalty`, `kernel` |
 # | `kernel="linear"` | `kernel="linear"` |
 # | `class_weight`, `sample_weight` | the same |
 # | `random_state` (of Platt's folds) | `random_state` (matters beyond 2000 rows) |
@@ -59,8 +59,9 @@ NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 5
 # | `support_vectors_` | `prediction.soft_support_vectors(model_, ...)` |
 # | `pickle` | `gpflow_bsvm.save` and `load`, without pickles |
 #
-# `old` below is what goes away, `tuned` the same at its best: C and gamma of a grid, and then what
-# scikit-learn recommends. `quick` leaves out all choices of `BSVMClassifier` and learns no kernel.
+# Below, `old` is the deprecated class. `tuned` is SVC at its best: a grid search chooses C and
+# gamma, and the recommended calibration follows. `quick` is a `BSVMClassifier` that chooses nothing
+# and learns no kernel.
 
 # %%
 GRID = {"svc__C": [0.1, 1, 10, 100, 1000], "svc__gamma": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]}
@@ -131,8 +132,9 @@ for name in NAMES:
 rows = pd.DataFrame(rows)
 
 # %% [markdown]
-# What to look at: NLL and Brier score punish a wrong probability, the expected calibration error
-# one that is wrong on average; rows answered in the order of their doubt show what it is good for.
+# NLL and Brier score punish every wrong probability. The expected calibration error punishes
+# probabilities that are wrong on average. If rows are answered in the order of their doubt, the
+# accuracy shows how useful this doubt is.
 
 # %%
 name = NAMES[-1]
@@ -150,12 +152,12 @@ plt.show()
 # %% [markdown]
 # ## 3. What else changes
 #
-# - *Disagreement.* `predict` of an SVC is the side of its border, `predict_proba` another model's
-#   opinion; `predict` of `BSVMClassifier` is always the most probable class.
-# - *Chance.* Platt's sigmoid comes from random folds. How much do probabilities move with the seed,
-#   and with the order of the rows?
-# - *What a prediction costs*, in units of SVC's, as it looks at all support vectors, and
-#   `BSVMClassifier` at its inducing points (100 here).
+# - *Disagreement.* `predict` of an SVC gives the side of its border, but `predict_proba` comes from
+#   another model. `predict` of `BSVMClassifier` always gives the most probable class.
+# - *Chance.* Platt's sigmoid is fitted on random folds. How much do probabilities change with the
+#   seed, and with the order of the rows?
+# - *Cost of a prediction*, relative to SVC. SVC uses all support vectors, and `BSVMClassifier` uses
+#   its inducing points (100 here).
 
 # %%
 X, y = DATA[NAMES[-1]]()
@@ -192,10 +194,10 @@ changes.round(4)
 # %% [markdown]
 # ## 4. All in one table
 #
-# Errors are those of `predict`. `disagree`: rows for which `predict` and `predict_proba` give
-# different classes. `time`: processor seconds of all fits, relative to *SVC(probability=True)*,
-# which chooses nothing. Our times include some seconds for tracing graphs in the first fit of a
-# kind.
+# Errors are those of `predict`. `disagree` counts the rows for which `predict` and `predict_proba`
+# give different classes. `time` is the processor time of all fits, relative to
+# *SVC(probability=True)*, which chooses nothing. Our times include some seconds for tracing graphs
+# in the first fit of a kind.
 
 # %%
 table = rows.set_index(["data", "method"])
@@ -207,24 +209,26 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 )
 
 # %% [markdown]
-# ## What is seen
+# ## What we see
 #
-# On the generated set `BSVMClassifier()` is the best of the five in all four scores; on wine it has
-# the best probabilities, with a row more wrong; on breast cancer the fewest errors, while the tuned
-# SVC has the slightly better NLL and Brier score. It takes two to twelve times as long as SVC
-# with its grid, and far longer than an SVC that chooses nothing. `quick` is as good where classes
-# overlap and too careful where they are clean: look at its calibration error on wine.
+# On the generated set, `BSVMClassifier()` is the best of the five in all four scores. On wine it
+# has the best probabilities, but one more error. On breast cancer it has the fewest errors, while
+# the tuned SVC has a slightly better NLL and Brier score. It takes two to twelve times as long as
+# SVC with its grid, and far longer than an SVC that chooses nothing. `quick` is as good if classes
+# overlap, but too cautious if they are clean, as its calibration error on wine shows.
 #
-# Neither the order of the rows nor the seed changes anything in ours: a seed
-# matters only beyond 2000 rows, of which the kernel then learns from some.
+# Neither the order of the rows nor the seed changes our results. A seed matters only beyond 2000
+# rows, because the kernel is then learned from a random part of them.
 
 # %% [markdown]
-# ## What this does not show, and what does not go over
+# ## What this does not show, and what has no replacement
 #
-# - More rows than a thousand: SVC grows with their square and more, `BSVMClassifier` linearly with
-#   a larger constant (docs/lab/speed.md has up to 100 000 rows).
-# - Everything on small clean sets is a matter of a few rows.
-# - There is no `kernel="precomputed"`, no `"poly"` or `"sigmoid"` by name (any GPflow kernel goes),
-#   no sparse matrix but with `kernel="linear"`, no regression, no one-class machine.
-# - The first fit of a process imports TensorFlow and traces graphs, which takes seconds. Where that
-#   is too much, or only decisions are wanted, SVC without probabilities is the better choice.
+# - More than a thousand rows: the time of SVC grows at least with the square of their number. The
+#   time of `BSVMClassifier` grows linearly, with a larger constant (docs/lab/speed.md has up to 100
+#   000 rows).
+# - On small clean sets, all differences are a matter of a few rows.
+# - There is no `kernel="precomputed"`, and no `"poly"` or `"sigmoid"` by name, but any GPflow
+#   kernel works. Sparse matrices need `kernel="linear"`. For regression and novelty use
+#   `BSVMRegressor` and `OneClassBSVM`.
+# - The first fit of a process imports TensorFlow and traces graphs, which takes seconds. If that is
+#   too slow, or you need only decisions, SVC without probabilities is the better choice.

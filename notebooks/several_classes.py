@@ -11,10 +11,10 @@
 # ---
 
 # %% [markdown]
-# # Several classes, and how sure the model is
+# # Several classes, and the model's doubt
 #
-# One latent function per class and the hinge of Crammer and Singer, on handwritten digits. One
-# claim a section.
+# The model has one latent function per class and the hinge of Crammer and Singer. Each section
+# shows one claim on handwritten digits.
 
 # %%
 import gpflow
@@ -36,8 +36,8 @@ Y = y[:, None].astype(float)
 # %% [markdown]
 # ## 1. Swap the likelihood; the rest stays
 #
-# The engine is that of the binary model: a sweep is a natural-gradient step of all classes, damped
-# where a full one would overshoot, so that the ELBO rises at every sweep.
+# The engine is the same as for two classes: a sweep is a natural-gradient step for all classes. If
+# a full step would overshoot, it is damped, so that the ELBO rises in every sweep.
 
 # %%
 model = gb.models.BSVM(
@@ -58,11 +58,11 @@ ConfusionMatrixDisplay.from_predictions(y_test, p.argmax(axis=1), colorbar=False
 plt.show()
 
 # %% [markdown]
-# ## 2. It knows where it may be wrong
+# ## 2. The doubt shows possible errors
 #
-# The *variation ratio* is the chance that another class than the favourite is right about f; the
-# *mutual information* is the part of the doubt that more data can remove. Rows of which the model
-# is less sure hold most of its errors: handing the most doubtful ones to a person leaves fewer.
+# The *variation ratio* is the probability that f favours a class other than the predicted one. The
+# *mutual information* is the part of the doubt that more data can remove. Most errors are among the
+# most doubtful rows. If a person decides these, fewer errors are left.
 
 # %%
 doubts = {
@@ -82,10 +82,10 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# ## 3. What is far from all data is in doubt
+# ## 3. Rows far from all data are doubtful
 #
-# Noise that is no digit: probabilities alone still favour some class, the mutual information says
-# that nothing like it was seen.
+# We predict noise that is no digit. Its probabilities still favour some class, but its mutual
+# information shows that the model has seen nothing like it.
 
 # %%
 noise = np.random.default_rng(0).normal(scale=3, size=(200, 64))
@@ -100,10 +100,10 @@ assert np.median(information) > 2 * np.median(doubts["mutual information"])
 # %% [markdown]
 # ## 4. The estimator, and one-vs-rest
 #
-# `BSVMClassifier` does all this behind `fit` and `predict_proba`. It has two losses: a hinge at
-# every level of probability, one-vs-rest, or the hinge, Crammer and Singer's or one-vs-rest. With
-# no argument it chooses between them, learns a lengthscale for each of the 64 pixels and lets the
-# number of inducing points grow, which takes some minutes here.
+# `BSVMClassifier` does all this with `fit` and `predict_proba`. It has two losses: one-vs-rest
+# hinges at every level of probability, or a single hinge (Crammer and Singer's, or one-vs-rest).
+# Without arguments it chooses the loss, learns a lengthscale for each of the 64 pixels, and lets
+# the number of inducing points grow. This takes some minutes here.
 
 # %%
 for options in ({"loss": "levels"}, {"loss": "hinge"}, {"loss": "hinge", "multi_class": "ovr"}):
