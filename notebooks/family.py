@@ -13,9 +13,9 @@
 # %% [markdown]
 # # The family in one figure
 #
-# The same rows, the same kernel, the same inducing points, and one likelihood after the other: the
-# hinge, its square, smooth ones, all levels of probability, and the machines of several classes;
-# beside them GPflow's SVGP and scikit-learn's SVC. The true probabilities are known.
+# We fit one likelihood after another to the same rows, with the same kernel and inducing points:
+# the hinge, its square, smooth losses, all levels of probability, and machines for several classes.
+# GPflow's SVGP and scikit-learn's SVC are there for comparison. The true probabilities are known.
 
 # %%
 import time
@@ -39,8 +39,9 @@ ROWS, M, RESOLUTION, STEPS, SKIPPED = 400, 30, 60, 500, ()
 # %% [markdown]
 # ## 1. Data
 #
-# Three classes, each of two Gaussian clouds: Bayes' rule has the probability of each class, and
-# nobody errs in less than `least` of the rows. The two-class machines are asked for class 1.
+# Each of three classes is a mixture of two Gaussian clouds. Bayes' rule gives the probability of
+# each class, and no classifier has fewer errors than `least error`. The two-class machines predict
+# class 1.
 
 # %%
 CLOUDS = [
@@ -71,10 +72,11 @@ Y_three, Y_two = y[:, None].astype(float), (y[:, None] == 1).astype(float)
 # %% [markdown]
 # ## 2. Models
 #
-# A model is a likelihood and the number of its latent functions; all else is the same. Penalties
-# are 2. Hinges are calibrated by leave-one-out marginals; levels and the smooth likelihoods, whose
-# probabilities are those of a distribution, are not. For SVGP we take natural gradients of 0.5 for
-# Bernoulli, and Adam on q for Softmax; SVC has the same kernel, C of a grid, and Platt's sigmoid.
+# A model is a likelihood with some number of latent functions; everything else is the same.
+# Penalties are 2. Hinges are calibrated by leave-one-out marginals. Levels and the smooth
+# likelihoods are not calibrated, because they are distributions of labels. SVGP takes
+# natural-gradient steps of 0.5 with Bernoulli, and Adam steps on q with Softmax. SVC has the same
+# kernel, C from a grid, and Platt's sigmoid.
 
 
 # %%
@@ -192,9 +194,9 @@ for names, Y in ((TWO, Y_two), (THREE, Y_three)):
 # %% [markdown]
 # ## 3. The figure
 #
-# Two classes: blue is p = 0, red p = 1, the black line p = 1/2. Three: the colour of the most
-# probable class, paler where it is less sure. In each title the root mean square distance from the
-# true probability.
+# For two classes, blue is p = 0, red is p = 1, and the black line is p = 1/2. For three classes,
+# the colour shows the most probable class, and is paler where its probability is lower. Each title
+# gives the root mean square distance from the true probability.
 
 # %%
 side = np.linspace(-3.6, 3.9, RESOLUTION), np.linspace(-3.2, 3.0, RESOLUTION)
@@ -244,7 +246,8 @@ plt.show()
 # %% [markdown]
 # ## 4. Along a line
 #
-# The probability of class 1 from left to right at height 0.9, through a cloud of each class.
+# We show the probability of class 1 from left to right at height 0.9, through a cloud of each
+# class.
 
 # %%
 line = np.stack([side[0], np.full(RESOLUTION, 0.9)], axis=-1)
@@ -260,9 +263,9 @@ plt.show()
 # %% [markdown]
 # ## 5. All in one table
 #
-# `distance` from the true probabilities, root mean square; NLL and error are expected ones, at the
-# true probabilities, with the least that there can be beside them. `time`: processor seconds on the
-# machine that ran this, tracing aside; those of the hinge, or of Crammer and Singer's, are 1.
+# `distance` is the root mean square distance from the true probabilities. NLL and error are
+# expectations under the true probabilities; `least NLL` and `least error` are their lower limits.
+# `time` is processor time without tracing, relative to the hinge or to Crammer-Singer.
 
 # %%
 table = pd.DataFrame(rows).set_index(["classes", "likelihood"])
@@ -272,28 +275,29 @@ assert table.distance.max() < 0.25
 table.round({"time": 1, "distance": 3, "NLL": 3, "least NLL": 3, "error": 3, "least error": 3})
 
 # %% [markdown]
-# ## What is seen
+# ## What we see
 #
-# All of two classes draw nearly the same border, and err in .136 to .139 of the rows where .127 is
-# the least; SVC in .146. What differs is the shade: the logistic likelihood, levels
-# and Bernoulli are nearest to the true probabilities, the hinges a little behind, the normalized
-# hinge last of ours: its shades are too pale. Away from all rows ours go back to 1/2, and SVC
-# stays where its last support vectors have left it.
+# With two classes, our machines and SVGP draw nearly the same border. They err in .136 to .139 of
+# the rows, SVC errs in .146, and the minimum is .127. Only the shades differ. The logistic
+# likelihood, levels and Bernoulli are nearest to the true probabilities, and the hinges are
+# slightly behind. The normalized hinge is the last of ours, because its shades are too pale. Far
+# from all rows, our probabilities return to 1/2, but SVC keeps the values of its last support
+# vectors.
 #
-# Of three classes Softmax and one-vs-rest levels are equally near, Crammer and Singer's hinge a
-# little behind. Softmax takes 24 times as long, by Adam, and its probabilities are means of draws:
-# its picture has grains, and another call another picture. SVC's three classes come from machines
-# of pairs, whose votes make the jags.
+# With three classes, Softmax and one-vs-rest levels are equally near, and Crammer and Singer's
+# hinge is slightly behind. With Adam, Softmax takes 21 times as long. Its probabilities are means
+# of draws, so its picture is grainy and changes with every call. SVC's three classes come from
+# pairwise machines, whose votes cause the jags.
 #
-# The calibrated hinges take as long as they do for their calibration; on so few rows SVGP with
-# Bernoulli, one compiled step after another, takes a fifth of a hinge's time.
+# Calibration takes most of the time of the calibrated hinges. With so few rows, SVGP with Bernoulli
+# and compiled steps takes a fifth of a hinge's time.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - Which is best on other data: this is one draw of one distribution, at one kernel. Levels and
-#   Bernoulli are made for probabilities between 0 and 1 as there are here; where classes hardly
-#   overlap, the hinge is as good and has one latent function for two.
-# - Penalties: 2 for all of ours, while SVC's C is chosen. Each has a better one on some data.
-# - Speed: of fits this small the seconds are those of calls.
-# - All of the family: docs/guide/choosing.md has the rest.
+# - The best likelihood for other data: this is one draw of one distribution, with one kernel.
+#   Levels and Bernoulli suit probabilities between 0 and 1, as here. If classes hardly overlap, the
+#   hinge is as good, and has one latent function instead of two.
+# - Penalties: all of ours are 2, while SVC's C is chosen. Each has a better penalty on some data.
+# - Speed: calls take most of the time of such small fits.
+# - The whole family: docs/guide/choosing.md describes the other members.

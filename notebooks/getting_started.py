@@ -62,7 +62,7 @@ print(f"largest difference of the means: {difference:.1e}")
 assert difference < 1e-10
 
 # %% [markdown]
-# ## 3. The exact bound needs a tenth of the sweeps
+# ## 3. The exact bound needs about a third of the sweeps
 #
 # Neither bound needs a step size. The augmented bound is the one of the papers; the exact bound is
 # tighter.

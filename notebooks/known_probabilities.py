@@ -40,9 +40,9 @@ M, TEST_ROWS = 50, 4000
 # %% [markdown]
 # ## 1. Data
 #
-# x is standard normal in the plane, and the log odds of y = 1 are a sum of waves: small ones where
-# classes overlap, five times as large where they are clean. No method has these waves in its model;
-# Bernoulli's probit is nearly the logistic function that makes the labels.
+# x is standard normal in the plane. The log odds of y = 1 are a sum of waves, which are five times
+# as large for clean classes as for overlapping classes. No method has these waves in its model. The
+# probit link of Bernoulli is close to the logistic function that generates the labels.
 
 # %%
 STRENGTH = {"overlapping": 2.0, "clean": 10.0}
@@ -60,12 +60,12 @@ def draw(kind, num_rows, seed):
 
 
 # %% [markdown]
-# ## 2. The ways
+# ## 2. The methods
 #
-# All learn their kernel from the same rows: `BSVMClassifier` by `VEM`, SVGP with the same kernel
-# and priors by L-BFGS on its bound, SVC by a grid of 20 on three folds (of 1000 rows at most). The
-# two calibrations of SVC have five folds. The Bayesian ones have the same number of inducing
-# points.
+# All methods learn their kernel from the same rows. `BSVMClassifier` uses `VEM`, SVGP with the same
+# kernel and priors uses L-BFGS on its bound, and SVC uses a grid of 20 on three folds (of at most
+# 1000 rows). Each calibration of SVC uses five folds. All Bayesian methods have the same number of
+# inducing points.
 
 
 # %%
@@ -110,11 +110,10 @@ METHODS = {
 }
 
 # %% [markdown]
-# ## 3. All of them on all sets
+# ## 3. All methods on all data
 #
-# `distance` is the root mean square of p - P over rows that nobody has seen, P the true
-# probability; `excess` the NLL that is lost against whoever knows P, in nats per row: the mean of
-# KL(P, p).
+# `distance` is the root mean square of p - P on new rows, where P is the true probability. `excess`
+# is the NLL in addition to the NLL of P itself, in nats per row: the mean of KL(P, p).
 
 
 # %%
@@ -146,10 +145,11 @@ for (kind, num_rows), num_seeds in SETTINGS.items():
 rows = pd.DataFrame(rows)
 
 # %% [markdown]
-# ## 4. What they say, as a picture
+# ## 4. The predictions in a picture
 #
-# The plane, darker where p is nearer to 0 (blue) or 1 (red), with the line p = 1/2. The hinge is
-# right about the line, and stalls at one shade beside it; levels and SVGP follow the shades.
+# The plane is blue where p is near 0, and red where p is near 1; the line is p = 1/2. The hinge
+# finds the line, but has almost the same shade everywhere on each side. Levels and SVGP follow the
+# shades.
 
 # %%
 kind, num_rows = min(SETTINGS, key=lambda one: (one[0] != "overlapping", abs(one[1] - 1000)))
@@ -192,9 +192,9 @@ assert mean.distance.loc["overlapping", "BSVM, levels"].iloc[-1] < 0.2
 # %% [markdown]
 # ## 6. All in one table
 #
-# `error` is the expected one, at the true probabilities; nobody is below `least
-# error`. `time`: processor seconds on the machine that ran this, choice of kernel and penalty and
-# all tracing included, those of *BSVM, levels* are 1.
+# `error` is the expected error under the true probabilities, and cannot be less than `least error`.
+# `time` is processor time relative to *BSVM, levels*, and includes the choice of kernel and penalty
+# and all tracing.
 
 # %%
 unit = mean.seconds.xs("BSVM, levels", level="method")
@@ -207,29 +207,29 @@ mean.swaplevel().sort_index(
 )
 
 # %% [markdown]
-# ## What is seen
+# ## What we see
 #
-# Where classes overlap and rows are many, the likelihood decides: at 4000 rows SVGP, whose
-# likelihood is nearly the true one, is at .035 and levels at .039, while the hinge stalls at .08
-# and SVC at .07, with either calibration. With fewer rows the methods are closer: at 250 levels and
-# SVGP are the nearest, at 1000 SVC with Platt's sigmoid and SVGP are, before levels.
+# If classes overlap and rows are many, the likelihood matters most. At 4000 rows the distance of
+# SVGP, whose likelihood is nearly the true one, is .035, and that of levels is .039. The hinge
+# remains at .08, and SVC at .07 with either calibration. With fewer rows the methods are closer:
+# levels and SVGP are nearest at 250 rows, and SVC with Platt's sigmoid and SVGP at 1000.
 #
-# Where classes are clean there is little to know beyond the side: at 1000 rows the hinge is
-# nearest, all Bayesian ones are within .007 of each other, and SVC is almost twice as far. With
-# 250 rows nobody knows much.
+# If classes are clean, the side is nearly all that can be learned. At 1000 rows the hinge is
+# nearest, all Bayesian methods are within .007 of each other, and SVC is almost twice as far. With
+# 250 rows no method is near.
 #
-# Isotonic regression says 0 or 1 of some rows, and pays for it in NLL, all the more the fewer rows
-# it has. The classifier's own choice is as near as levels where classes overlap, at the price of a
-# look at other losses.
+# Isotonic regression predicts 0 or 1 for some rows. This raises its NLL, above all with few rows.
+# The classifier's own choice is as near as levels if classes overlap, but it also has to try other
+# losses.
 #
-# Of the times: who comes first traces graphs for those after it, so that the choice may look
-# cheaper than levels alone. Only large ratios mean something.
+# Compare only times with large ratios: the first method traces graphs that later methods reuse, so
+# the classifier's own choice may seem cheaper than levels alone.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - More than two inputs, or several classes: docs/lab/probabilities.md has both,
-#   up to 32 000 rows.
-# - Real labels, whose true probabilities nobody knows; there only NLL and calibration can be seen.
-# - Other kernels. The waves are smooth and as wide as the kernels that were learned.
-# - With one draw of each size the second digit of a distance is chance.
+# - More than two inputs, or several classes: docs/lab/probabilities.md has both, with up to 32 000
+#   rows.
+# - Real labels: their true probabilities are unknown, so only NLL and calibration can be measured.
+# - Other kernels: the waves are smooth, and as wide as the learned kernels.
+# - Chance: with one draw of each size, the second digit of a distance means nothing.

@@ -100,10 +100,10 @@ costs |= over_the_plane(of_posterior, step=2)
 # Colours show ranks: the darkest is the criterion's best tenth of the plane. A ring is a local
 # optimum, better than its eight neighbours; the star is the best point. The white lines show `VEM`
 # from three starts (dots); it needs no grid. From a sensible or a much too smooth kernel it ends at
-# one point. From a small lengthscale it ends at another point, where rows do not inform each other
-# and errors are many, but the bound is better. The evidence has this hole because the hinge is not
-# normalized; Laplace's evidences have a deeper hole, in a corner, without an end. `BSVMClassifier`
-# has priors against it.
+# the same point. From a small lengthscale it ends at another point with a better bound, but with
+# many errors, because rows do not inform each other there. The evidence has this false optimum
+# because the hinge is not normalized. Laplace's evidences have a worse one, in a corner, without an
+# end. `BSVMClassifier` avoids them by its priors.
 
 
 # %%
@@ -181,7 +181,7 @@ ends_of_vem = np.log([path[:, -1] for path in paths])
 assert np.abs(ends_of_vem[0] - ends_of_vem[1]).max() < 0.3 < ends_of_vem[0, 0] - ends_of_vem[2, 0]
 
 # %% [markdown]
-# ## 3. What GACV overstates
+# ## 3. Where GACV is too high
 #
 # All three curves estimate the mean hinge loss of left-out rows. GACV lowers each margin by alpha
 # k(x, x), as if the row stood alone. Rows on the margin constrain f, and `HingeSpan` takes this
@@ -208,9 +208,10 @@ plt.show()
 # %% [markdown]
 # ## 4. Many lengthscales, many optima
 #
-# With a lengthscale for each of six inputs, searches from three starts end in different places.
-# Where the criterion is worse on the line between two ends than at both, they are two optima, as
-# the paper checked; where it goes one way, the worse search had only not come far enough.
+# With a lengthscale for each of six inputs, searches from three starts end in different places. The
+# paper's test looks at the line between two ends. If the criterion is worse in between than at both
+# ends, they are two optima. If it changes in one direction only, the worse search had not yet
+# converged.
 
 # %%
 rng = np.random.default_rng(0)

@@ -42,9 +42,9 @@ ROUNDS, RATES, SKIPPED = 250, (0.02, 0.05, 0.1), ()
 # %% [markdown]
 # ## 1. Data
 #
-# Friedman's function has ten uniform inputs; the first five matter, four of them much. A row has
-# class 1 if function plus noise is above the median, with a Bayes error of some 6 %. The other set
-# is `breast_cancer`, with 30 inputs, many of them redundant.
+# Friedman's function has ten uniform inputs. The first five matter, the first four of them
+# strongly. A row has class 1 if function plus noise is above the median; the Bayes error is about 6
+# %. The other data are `breast_cancer`, with 30 inputs, many of them redundant.
 
 
 # %%
@@ -71,12 +71,12 @@ def prepared(split):
 # %% [markdown]
 # ## 2. SVGP, as a GPflow user would learn it
 #
-# All start at the same kernel with the same priors, `gb.priors.ard_kernel`, and have the same
-# inducing points, which stay. `adam_svgp` is the usual recipe, a natural-gradient step on q and one
-# of Adam on the kernel in turn, in one compiled step; of three rates that one is kept whose bound
-# ends highest, so that the time is that of one fit of three. Natural-gradient steps are of 0.1
-# (larger ones may fail where the variance grows, see `versus_svgp`). `lbfgs_svgp` moves everything
-# together by SciPy.
+# All methods start at the same kernel with the same priors, `gb.priors.ard_kernel`. They have the
+# same inducing points, which stay fixed. `adam_svgp` is the usual recipe: natural-gradient steps on
+# q alternate with Adam steps on the kernel, in one compiled function. We keep the best of three
+# rates by its bound, and count only the time of this fit. Natural-gradient steps have size 0.1,
+# because larger steps may fail if the variance grows (see `versus_svgp`). `lbfgs_svgp` optimizes
+# everything together by SciPy.
 
 
 # %%
@@ -140,11 +140,12 @@ def lbfgs_svgp(X, y, Z):
 
 
 # %% [markdown]
-# ## 3. Ours
+# ## 3. Our methods
 #
-# `VEM` on the bound of the hinge of penalty 2, whose link is then calibrated; on levels of
-# probability; and on GPflow's Bernoulli, whose bound is SVGP's own: only the way differs. `ML2` is
-# for minibatches, here of 100 rows. Seconds are those of a second fit, as graphs are shared.
+# `VEM` maximizes three bounds: that of the hinge with penalty 2, whose link is then calibrated;
+# that of levels of probability; and that of GPflow's Bernoulli. The last bound equals SVGP's, so
+# that only the algorithm differs. `ML2` is for minibatches, here of 100 rows. We time the second
+# fit, because fits share graphs.
 
 
 # %%
@@ -196,7 +197,7 @@ METHODS = {
 }
 
 # %% [markdown]
-# ## 5. All of them
+# ## 5. All methods
 
 # %%
 METHODS = {name: fit for name, fit in METHODS.items() if name not in SKIPPED}
@@ -239,9 +240,8 @@ for values in relevance.values():
 # %% [markdown]
 # ## 6. All in one table
 #
-# `time`: processor seconds on the machine that ran this, those of *BSVM, hinge,
-# VEM* are 1 and tracing does not count. `bound` is the ELBO with the log prior density of the
-# hyperparameters; only those with the same likelihood can be compared.
+# `time` is processor time without tracing, relative to *BSVM, hinge, VEM*. `bound` is the ELBO plus
+# the log prior density of the hyperparameters. Compare only bounds of the same likelihood.
 
 # %%
 table = rows.groupby(["data", "method"], sort=False).mean(numeric_only=True).drop(columns="seed")
@@ -252,29 +252,29 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 )
 
 # %% [markdown]
-# ## What is seen
+# ## What we see
 #
-# With one likelihood, Bernoulli's, three ways end at one bound and one set of scores: VEM takes
-# half of the time of natural gradients + Adam on Friedman's function, a third on breast cancer,
-# and has no rate to choose; L-BFGS on everything together takes some four times as long as VEM.
-# Adam's time is that of the best of three rates; all three were fitted.
+# With Bernoulli's likelihood, three algorithms end at the same bound and the same scores. VEM takes
+# half the time of natural gradients and Adam on Friedman's function, and a third on breast cancer,
+# and it has no rate to choose. L-BFGS on everything together takes about four times as long as VEM.
+# Adam's time is that of the best of three rates, although all three were fitted.
 #
-# The hinge has the least error, NLL and calibration error on Friedman's function, where all find
-# the three strongest inputs, the fourth and, just, the fifth, and the hinge tells the others apart
-# most clearly. On breast cancer, 30 inputs of which many say the same, lengthscales for each help
-# nobody: all but ML2 err alike, and SVC, with one gamma and Platt's sigmoid, has the best NLL and
-# Brier score.
+# The hinge has the least error, NLL and calibration error on Friedman's function. There all methods
+# find the three strongest inputs, the fourth and, barely, the fifth. The hinge separates the others
+# most clearly. On breast cancer, many of the 30 inputs are redundant, and separate lengthscales
+# help no method. All methods but ML2 have the same error, and SVC, with one gamma and Platt's
+# sigmoid, has the best NLL and Brier score.
 #
-# ML2 on so few rows is slow, and on Friedman's function it has not arrived: its bound is below
-# VEM's, and so are its scores.
+# ML2 is slow on so few rows. On Friedman's function it has not converged: its bound and its scores
+# are worse than VEM's.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - More rows: from some thousands on, minibatches change who is fast. `ML2` is made for those, and
-#   here it is only shown that it arrives.
-# - Learned inducing points: they stay where k-means has put them, for all.
-# - SVC at a lengthscale for each input: it could be had from outside, as by `gpflow_bsvm`'s own
-#   criteria (docs/lab/criteria.md), but by no grid.
-# - Priors matter with few rows: all Gaussian processes here have the same, and without them SVGP's
-#   relevances on 30 inputs would overfit, as ours would.
+# - More rows: from a few thousand rows on, minibatches change the order of times. `ML2` is made for
+#   such data, and is here only for comparison.
+# - Learned inducing points: all methods keep the points of k-means.
+# - SVC with a lengthscale for each input: a grid cannot find it, but criteria of `gpflow_bsvm` can
+#   (docs/lab/criteria.md).
+# - Priors matter with few rows. All Gaussian processes here have the same priors. Without them, the
+#   relevances of 30 inputs would overfit, in SVGP as in our models.

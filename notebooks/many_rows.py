@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # More rows than one wants in memory
+# # More rows than fit in memory
 #
 # This notebook writes Parquet files to a temporary directory, and fits models that read the rows
 # piece by piece. It measures memory and the cost of an interruption, and adds later rows. GPflow's
@@ -91,14 +91,14 @@ def rows_of(num_rows):
 
 
 # %% [markdown]
-# ## 2. Fits, and what memory they take
+# ## 2. Fits and their memory
 #
-# All fits share the kernel and the inducing points. `gb.fit` makes whole passes until the bound has
-# settled, and reads files instead of arrays; one more pass calibrates the hinge, the levels need
-# none. SVGP is fitted by minibatches of its rows, once through, with the best of three
-# step sizes. `SGDClassifier` has the features of `Nystroem` of as many points, once through, and
-# the best of three alphas (for the largest set, what was best before). A thread looks at resident
-# memory every 10 ms; what earlier fits have left to the allocator is in nobody's.
+# All fits share the kernel and the inducing points. `gb.fit` reads files as it reads arrays, in
+# whole passes until the bound converges. One more pass calibrates the hinge; levels need none. SVGP
+# makes one pass in minibatches, with the best of three step sizes. `SGDClassifier` makes one pass
+# with as many `Nystroem` features as we have points, and the best of three alphas. The largest set
+# uses the settings that were best before. A thread measures resident memory every 10 ms, and
+# subtracts its value at the beginning of the fit.
 
 
 # %%
@@ -293,7 +293,7 @@ assert (again.q_mu.numpy() == undisturbed.q_mu.numpy()).all()
 # ## 4. Rows that come later
 #
 # `Streaming` learns from new rows without the old rows. After a fit to the smallest set it reads
-# four parts of the next set, each part only once. We compare it with a fit to all of these rows.
+# the rest of the next set in four parts, each once. We compare it with a fit to all of these rows.
 
 # %%
 edges = np.linspace(small, middle, 5).astype(int)
@@ -319,10 +319,11 @@ pd.DataFrame(later).set_index("rows").round(4)
 # %% [markdown]
 # ## 5. All in one table
 #
-# `memory`: largest number of MB in addition to those before the fit. `time`: processor seconds
-# (including reading, without tracing), relative to *BSVM, hinge, calibrated*. For the other methods
-# the best setting on these test rows counts, chosen in hindsight. `distance`: root mean square of
-# p - P, where P is the true probability. `least`: the Bayes error.
+# `memory` is the largest number of MB in addition to those before the fit. `time` is processor time
+# with reading and without tracing, relative to *BSVM, hinge, calibrated*. The other methods have
+# the setting that is best on these test rows, chosen in hindsight. `distance` is the root mean
+# square of p - P, where P is the true probability. The least possible error is printed above the
+# table.
 
 # %%
 directory.cleanup()
@@ -335,28 +336,29 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 )
 
 # %% [markdown]
-# ## What is seen
+# ## What we see
 #
-# At a fixed kernel all are within .003 of each other in NLL from 75 000 rows on, and more rows
-# hardly help: 64 points at this kernel cannot represent more. One pass of SVGP in minibatches takes
-# a third to a half of the time of our whole fit, and scores as well. Nystroem and SGD, with a
-# chosen alpha, are as cheap and have the best NLL on the largest set, but are farther from the true
-# probabilities. In return for its passes, our fit needs neither step size nor schedule, and
-# detects its end.
+# With a fixed kernel, from 75 000 rows on, all methods are within .003 of each other in NLL. More
+# rows hardly help, because 64 points with this kernel cannot represent more. One pass of SVGP in
+# minibatches takes a third to a half of the time of our whole fit, and scores as well. Nystroem and
+# SGD, with a chosen alpha, are as cheap and have the best NLL on the largest set, but are farther
+# from the true probabilities. In return for its passes, our fit needs neither step size nor
+# schedule, and detects its end.
 #
-# Memory does not matter at these sizes: our fit keeps features if they take less than 256 MB, which
-# is more than the rows would take; minibatches of other methods take a few MB. The interrupted fit
-# continues in its last pass, and ends at the same bits as the undisturbed fit. Parts in turn end
-# where one fit to all rows ends.
+# Memory does not matter at these sizes. Our fit keeps features if they take less than 256 MB, more
+# than the rows would take; minibatches of the other methods take a few MB. The interrupted fit
+# repeats its interrupted pass, and ends at the same bits as the undisturbed fit. Streaming the parts
+# gives almost the same result as one fit to all rows.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - A process that is killed: docs/lab/checkpoints.md has 47 of them, and more algorithms.
-# - Files larger than memory: these are not, and the system keeps them in its cache.
+# - A killed process: docs/lab/checkpoints.md has 47 of them, and more algorithms.
+# - Files larger than memory: these files are small, and the system keeps them in its cache.
 #   docs/lab/large-data.md has resident memory up to 20 million rows.
-# - Several passes, schedules and larger batches of SVGP, which bring it nearer to the end of its
-#   own bound; boosted trees, which are better than any kernel on many tables
-#   (docs/lab/large-data.md).
-# - A learned kernel: it is fixed here, for all. `BSVMClassifier` learns it from 20 000 rows first.
-# - Drift: rows that come later are like those before, and `forget` has nothing to do.
+# - Several passes, schedules and larger batches of SVGP, which bring it nearer to the maximum of
+#   its own bound.
+# - Boosted trees, which are better than any kernel on many tables (docs/lab/large-data.md).
+# - A learned kernel: all methods have a fixed kernel here. `BSVMClassifier` first learns it from 20
+#   000 rows.
+# - Drift: later rows are like earlier rows here, so `forget` is not needed.

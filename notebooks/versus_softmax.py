@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Softmax and RobustMax, and the hinge of Crammer and Singer
 #
-# Three sets of several classes that scikit-learn brings, the same inducing points and the same
-# kernel for all: GPflow's two multi-class likelihoods in `SVGP`, each at the best of its settings,
-# against the likelihoods of this package in `BSVM`.
+# Three data sets of scikit-learn have several classes. All methods use the same kernel and inducing
+# points. We compare GPflow's two multi-class likelihoods in `SVGP`, each with its best setting,
+# with the likelihoods of this package in `BSVM`.
 
 # %%
 import time
@@ -40,11 +40,12 @@ SIZES, MAX_STEPS = (0.5, 0.1, 0.02), 120
 # %% [markdown]
 # ## 1. GPflow's likelihoods
 #
-# Softmax has no closed expectation: its bound is a mean of 100 draws, so that a single value says
-# nothing about convergence. The bound of RobustMax is a quadrature. Both are trained on all rows,
-# by natural gradients on q of three sizes, or by Adam on it at a rate of 0.05; that one of the four
-# is kept whose bound ends highest. Natural gradients of RobustMax begin with the step of a single
-# row, as its bound is far from concave; larger ones leave the positive definite matrices at once.
+# The expectation under Softmax has no closed form. Its bound is a mean of 100 draws, so that a
+# single value does not show convergence. The bound of RobustMax uses quadrature. Both train on all
+# rows: by natural-gradient steps on q of three sizes, or by Adam on q at a rate of 0.05. We keep
+# the fit with the highest bound. The bound of RobustMax is far from concave, and large
+# natural-gradient steps at once give a covariance that is not positive definite. We therefore begin
+# with the step of a single row.
 
 
 # %%
@@ -155,11 +156,11 @@ def fit_svgp(likelihood, num_classes, data, Z, settings):
 
 
 # %% [markdown]
-# ## 2. Ours
+# ## 2. Our likelihoods
 #
-# `CrammerSinger` with the penalty 2 of the papers, with 8, which suits clean classes, and then
-# calibrated by its leave-one-out marginals; and one-vs-rest levels of probability. A fit is one
-# call, with nothing to choose; its seconds are those of a second call, as tracing does not count.
+# `CrammerSinger` has the papers' penalty 2, or the penalty 8, which suits clean classes, without
+# and with calibration by leave-one-out marginals. The other likelihood has one-vs-rest levels of
+# probability. A fit is one call without choices. We time a second call, which does not trace.
 
 
 # %%
@@ -204,10 +205,10 @@ THEIRS = {
 
 
 # %% [markdown]
-# ## 3. All of them on all folds
+# ## 3. All methods on all folds
 #
-# Every row of iris and wine is predicted once, by a fit to the other folds, and half of digits by a
-# fit to the other half. GPflow's settings are chosen on the first fold and kept.
+# Every row of iris and wine is predicted once, by a fit to the other folds. For digits, a fit to
+# one half predicts the other half. GPflow's settings are chosen on the first fold and kept.
 
 
 # %%
@@ -246,8 +247,8 @@ pooled = {key: tuple(map(np.concatenate, zip(*parts))) for key, parts in predict
 # %% [markdown]
 # ## 4. Which answers can be left out?
 #
-# Rows are answered in the order of their largest probability, on the largest set: a line that rises
-# late is of a model that knows where it may be wrong.
+# We use the largest set, and answer rows in the order of their largest probability. A line that
+# rises late belongs to a model with a good measure of its doubt.
 
 # %%
 largest = [*SETS][-1]
@@ -267,10 +268,10 @@ plt.show()
 # %% [markdown]
 # ## 5. All in one table
 #
-# Error, NLL (nats per row), Brier score and expected calibration error of all rows of a set;
-# wrong: the number of these. `time`: processor seconds of all folds on the machine that ran this,
-# those of Crammer-Singer with penalty 2 are 1; GPflow's are of the best setting alone. Bounds of
-# different likelihoods cannot be compared, so none is shown.
+# Error, NLL (nats per row), Brier score and expected calibration error are over all rows of a set;
+# `wrong` is the number of errors. `time` is processor time of all folds, relative to Crammer-Singer
+# with penalty 2; for GPflow it includes only the best setting. The table has no bounds, because
+# bounds of different likelihoods cannot be compared.
 
 # %%
 about = (
@@ -288,26 +289,30 @@ table.insert(2, "wrong", wrong)
 table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 
 # %% [markdown]
-# ## What is seen
+# ## What we see
 #
-# On iris and wine nobody is ahead in error: six or seven, and four rows are wrong. On digits it is
-# the hinge of Crammer and Singer with penalty 8 (27 of 899), then RobustMax (31), and Softmax last
-# (44). NLL tells them apart. Softmax, which at this kernel is far too careful, has the worst of
-# all three sets, levels of penalty 2 the next worst for the same reason: both would want another
-# kernel, see the notebook `learned_kernels`. RobustMax is behind most of ours on iris, before
-# Crammer and Singer's hinge of penalty 2 on wine and digits, and as good there as that of penalty
-# 8, whose calibration puts it first on both. On iris levels of penalty 8 are the best.
+# On iris and wine no method leads in error: six or seven rows are wrong on iris, and four on wine.
+# On digits the hinge of Crammer and Singer with penalty 8 is best (27 errors of 899), then
+# RobustMax (31); Softmax is last (44).
 #
-# GPflow's fits take two to eighteen times as long as ours, at the best of four settings each,
-# which are found by four fits; Softmax took another step size on each set. RobustMax had not
-# settled on digits when its 120 steps were over, and might gain from more.
+# NLL separates the methods. Softmax is far too cautious with this kernel, and has the worst NLL on
+# all three sets. Levels of penalty 2 are next, for the same reason. Both need another kernel (see
+# `learned_kernels`). On iris, RobustMax is behind most of ours, and levels of penalty 8 are best.
+# On wine and digits, RobustMax is ahead of Crammer and Singer's hinge with penalty 2, and as good
+# as the hinge with penalty 8. Calibration makes this last hinge the best on both sets.
+#
+# GPflow's fits take two to eighteen times as long as ours, without the three other settings that
+# had to be tried. Softmax needed another step size on each set. RobustMax had not converged on
+# digits after its 120 steps, and might improve with more.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - A learned kernel, which changes all columns: docs/lab/quality.md has 15 sets of several
-#   classes with everything learned.
-# - Many classes, or many rows: docs/lab/classes.md has 26 classes, and the cost of a step
-#   up to 100. GPflow's minibatches with Adam may end nearer to ours than passes over all rows do.
-# - Differences of a row or two on iris and wine are chance; so is the order of methods there.
-# - Time to choose: GPflow's other settings, and our two penalties, are not in the seconds.
+# - A learned kernel, which changes all columns: docs/lab/quality.md has 15 sets of several classes
+#   with everything learned.
+# - Many classes, or many rows: docs/lab/classes.md has 26 classes, and the cost of a step for up to
+#   100. GPflow's minibatches with Adam may come nearer to our results than its passes over all
+#   rows.
+# - Significance: differences of one or two rows on iris and wine are chance, and so is the order of
+#   methods there.
+# - The time to choose: it includes neither GPflow's other settings nor our other penalty.

@@ -80,7 +80,7 @@ def usual_kernel(num_features):
 #
 # GPflow's `NaturalGradient` uses all rows, in a compiled step that also returns the bound, as an
 # SVGP user would write it. It stops by the rule of `gb.fit`: when a step gains less than 1e-5 of
-# the bound. For each data set it has the best of three step sizes, in hindsight. Times are
+# the bound. For each data set we take the best of three step sizes, in hindsight. Times are
 # processor seconds of a second fit, because the first fit also traces.
 
 
@@ -194,7 +194,7 @@ def measured(name, data, kernel, Z, sizes):
 
 
 # %% [markdown]
-# ## 3. All of them on all splits
+# ## 3. All methods on all splits
 
 # %%
 rows, predicted = [], {}
@@ -224,8 +224,8 @@ for data_name, bound in last.ELBO.unstack().iterrows():
 # %% [markdown]
 # ## 4. Are the probabilities right?
 #
-# On the generated data we know the true probability. Over all test rows of all splits: how often is
-# y = 1 where a method predicts p, and how far is its p from the true probability?
+# For the generated data we know the true probability. We use all test rows of all splits. How often
+# is y = 1 if a method predicts p, and how far is p from the true probability?
 
 # %%
 shown = {
@@ -249,10 +249,10 @@ plt.show()
 # %% [markdown]
 # ## 5. At a kernel of large variance
 #
-# GPflow's `Bernoulli` keeps its probabilities a thousandth away from 0 and 1. If the kernel's
-# variance is large, which the evidence prefers on clean classes, sites beyond that floor have a
-# negative precision, and natural gradients no longer keep q positive definite. Here the variance is
-# 100. If a step size works, the table shows the number of steps; otherwise it shows the failure.
+# GPflow's `Bernoulli` keeps its probabilities a thousandth away from 0 and 1. On clean classes the
+# evidence prefers a large variance of the kernel. Sites beyond the limit then have a negative
+# precision, and natural gradients no longer keep q positive definite. Here the variance is 100. The
+# table shows the number of steps if a step size works, and the failure otherwise.
 
 # %%
 data, X_test, y_test = prepared(cancer(0))
@@ -286,30 +286,29 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 )
 
 # %% [markdown]
-# ## What is seen
+# ## What we see
 #
-# Swap the model alone, and nothing else changes: *BSVM, Bernoulli* ends at SVGP's bound and SVGP's
-# scores, in fewer steps, in as much time on the small set and in a third of it on the other. Swap
-# the likelihood alone, and GPflow's natural gradients find what `BSVM` finds.
+# If you swap only the model, nothing else changes: *BSVM, Bernoulli* ends at the bound and the
+# scores of SVGP, in fewer steps. It takes as long on the small set, and a third of the time on the
+# other. If you swap only the likelihood, GPflow's natural gradients find the same result as `BSVM`.
 #
 # Without calibration, the hinge has worse probabilities than Bernoulli if classes overlap, and
-# better ones if classes are clean. Calibration costs half a fit; the hinge is then .001 nats behind
-# Bernoulli on the generated set, and .02 ahead on breast cancer. Levels are a little ahead in NLL
-# and error on the generated set, and level with Bernoulli on the other, at twice the time of a
-# hinge.
+# better ones if classes are clean. Calibration costs half a fit. The hinge is then .001 nats behind
+# Bernoulli on the generated set, and .02 ahead on breast cancer. Levels are slightly ahead of
+# Bernoulli in NLL and error on the generated set, and about equal on the other, at twice the time
+# of a hinge.
 #
-# A first fit is dominated by tracing: some three to eight units of ours against some 15 for a
-# natural-gradient step of GPflow's. (Graphs are shared, so that a model which comes after one of
-# its kind, as the calibrated hinge does here, finds them traced.) At a kernel of large variance
-# none of three step sizes works with Bernoulli, two of three do with the hinge, and `BSVM` works
-# with either.
+# Tracing dominates a first fit, which takes three to eight units of time for ours, and about 15 for
+# natural-gradient steps of GPflow. Graphs are shared: the calibrated hinge comes after another
+# hinge, and needs no new graphs. At a kernel of large variance, none of three step sizes works with
+# Bernoulli, and two of three work with the hinge. `BSVM` works with both.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - A learned kernel: `learned_kernels` has it. At another kernel the order of scores may change.
-# - Minibatches, and more rows than a few thousand: `many_rows` has them. With few rows seconds are
-#   mostly those of calls, not of arithmetic, and their ratios change with rows and inducing points.
-# - Which likelihood is true. The labels of the generated set come from a logistic function, which
-#   Bernoulli nearly is; the hinge is not a distribution of labels, and its bound no evidence.
-# - Two data sets are two data sets: docs/lab/quality.md has 33.
+# - A learned kernel, see `learned_kernels`: another kernel may change the order of scores.
+# - Minibatches, and more than a few thousand rows, see `many_rows`. With few rows most of the time
+#   is for calls, not for arithmetic, so ratios change with the numbers of rows and inducing points.
+# - The true likelihood: the labels of the generated set come from a logistic function, which is
+#   nearly Bernoulli's. The hinge is not a distribution of labels, and its bound is no evidence.
+# - Other data: we use two sets, and docs/lab/quality.md has 33.
