@@ -209,10 +209,10 @@ mean.swaplevel().sort_index(
 # %% [markdown]
 # ## What we see
 #
-# If classes overlap and rows are many, the likelihood matters most. At 4000 rows the distance of
-# SVGP, whose likelihood is nearly the true one, is .035, and that of levels is .039. The hinge
-# remains at .08, and SVC at .07 with either calibration. With fewer rows the methods are closer:
-# levels and SVGP are nearest at 250 rows, and SVC with Platt's sigmoid and SVGP at 1000.
+# If classes overlap and rows are many, the likelihood matters most. At 4000 rows the distance is
+# .035 for SVGP, whose likelihood is nearly the true one, and .039 for levels. The hinge remains at
+# .08, and SVC at .07 with either calibration. With fewer rows the methods are closer: levels and
+# SVGP are nearest at 250 rows, and SVC with Platt's sigmoid and SVGP at 1000.
 #
 # If classes are clean, the side is nearly all that can be learned. At 1000 rows the hinge is
 # nearest, all Bayesian methods are within .007 of each other, and SVC is almost twice as far. With

@@ -102,8 +102,8 @@ costs |= over_the_plane(of_posterior, step=2)
 # from three starts (dots); it needs no grid. From a sensible or a much too smooth kernel it ends at
 # the same point. From a small lengthscale it ends at another point with a better bound, but with
 # many errors, because rows do not inform each other there. The evidence has this false optimum
-# because the hinge is not normalized. Laplace's evidences have a worse one, in a corner, without an
-# end. `BSVMClassifier` avoids them by its priors.
+# because the hinge is not normalized. Laplace's evidences have a worse one in a corner, where they
+# improve without end. `BSVMClassifier` avoids them by its priors.
 
 
 # %%

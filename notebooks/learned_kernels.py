@@ -142,10 +142,10 @@ def lbfgs_svgp(X, y, Z):
 # %% [markdown]
 # ## 3. Our methods
 #
-# `VEM` maximizes three bounds: that of the hinge with penalty 2, whose link is then calibrated;
-# that of levels of probability; and that of GPflow's Bernoulli. The last bound equals SVGP's, so
-# that only the algorithm differs. `ML2` is for minibatches, here of 100 rows. We time the second
-# fit, because fits share graphs.
+# `VEM` maximizes the bound of the hinge with penalty 2 (whose link is then calibrated), of levels
+# of probability, and of GPflow's Bernoulli. With Bernoulli, the bound equals SVGP's, so that only
+# the algorithm differs. `ML2` is for minibatches, here of 100 rows. We time the second fit, because
+# fits share graphs.
 
 
 # %%
@@ -260,10 +260,10 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 # Adam's time is that of the best of three rates, although all three were fitted.
 #
 # The hinge has the least error, NLL and calibration error on Friedman's function. There all methods
-# find the three strongest inputs, the fourth and, barely, the fifth. The hinge separates the others
-# most clearly. On breast cancer, many of the 30 inputs are redundant, and separate lengthscales
-# help no method. All methods but ML2 have the same error, and SVC, with one gamma and Platt's
-# sigmoid, has the best NLL and Brier score.
+# find the three strongest inputs, the fourth and, barely, the fifth. The hinge separates the five
+# irrelevant inputs most clearly. On breast cancer, many of the 30 inputs are redundant, and
+# separate lengthscales help no method. All methods but ML2 have the same error, and SVC, with one
+# gamma and Platt's sigmoid, has the best NLL and Brier score.
 #
 # ML2 is slow on so few rows. On Friedman's function it has not converged: its bound and its scores
 # are worse than VEM's.

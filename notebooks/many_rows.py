@@ -347,8 +347,8 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 #
 # Memory does not matter at these sizes. Our fit keeps features if they take less than 256 MB, more
 # than the rows would take; minibatches of the other methods take a few MB. The interrupted fit
-# repeats its interrupted pass, and ends at the same bits as the undisturbed fit. Streaming the parts
-# gives almost the same result as one fit to all rows.
+# repeats its interrupted pass, and ends at the same bits as the undisturbed fit. Streaming the
+# parts gives almost the same result as one fit to all rows.
 
 # %% [markdown]
 # ## What this does not show

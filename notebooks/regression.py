@@ -63,8 +63,8 @@ for axis, title, line, ends in [
 plt.show()
 
 # %% [markdown]
-# The Gaussian process explains the outliers by more noise everywhere. The epsilon-insensitive loss
-# ignores most of their size, so the band is as wide as most rows need.
+# The Gaussian process explains the outliers by more noise everywhere. With the epsilon-insensitive
+# loss outliers have little effect, so the band is as wide as most rows need.
 
 # %%
 truth = np.sin(2 * X[:, 0])

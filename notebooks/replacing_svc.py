@@ -212,10 +212,11 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # ## What we see
 #
 # On the generated set, `BSVMClassifier()` is the best of the five in all four scores. On wine it
-# has the best probabilities, but one more error. On breast cancer it has the fewest errors, while
-# the tuned SVC has a slightly better NLL and Brier score. It takes two to twelve times as long as
-# SVC with its grid, and far longer than an SVC that chooses nothing. `quick` is as good if classes
-# overlap, but too cautious if they are clean, as its calibration error on wine shows.
+# has the best probabilities, but one more error than SVC. On breast cancer it has the fewest
+# errors, while the tuned SVC has a slightly better NLL and Brier score. It takes two to twelve
+# times as long as SVC with its grid, and far longer than an SVC that chooses nothing. `quick` is as
+# good if classes overlap, but too cautious if they are clean, as its calibration error on wine
+# shows.
 #
 # Neither the order of the rows nor the seed changes our results. A seed matters only beyond 2000
 # rows, because the kernel is then learned from a random part of them.
