@@ -98,12 +98,12 @@ costs |= over_the_plane(of_posterior, step=2)
 # ## 2. Every landscape has more than one hill
 #
 # Colours show ranks: the darkest is the criterion's best tenth of the plane. A ring is a local
-# optimum, better than its eight neighbours; the star is the best point. The white lines show `VEM`
-# from three starts (dots); it needs no grid. From a sensible or a much too smooth kernel it ends at
-# the same point. From a small lengthscale it ends at another point with a better bound, but with
+# optimum, better than its eight neighbours; the star is the best point. The white lines show `VEM`,
+# which needs no grid, from three starts (dots). From a sensible or a much too smooth kernel it ends
+# at the same point. From a small lengthscale it ends at another point with a better bound, but with
 # many errors, because rows do not inform each other there. The evidence has this false optimum
 # because the hinge is not normalized. Laplace's evidences have a worse one in a corner, where they
-# improve without end. `BSVMClassifier` avoids them by its priors.
+# improve without end. The priors of `BSVMClassifier` avoid both.
 
 
 # %%

@@ -13,10 +13,10 @@
 # %% [markdown]
 # # SVGP with Bernoulli, and BSVM
 #
-# This notebook shows what changes if a GPflow user swaps the likelihood, the model, or both: steps,
-# time, bound, error, negative log-likelihood and calibration, on the same rows, inducing points and
-# kernel. The kernel stays fixed here, so that only the bound and its optimisation differ; the
-# notebook `learned_kernels` learns it.
+# A GPflow user can swap the likelihood, the model, or both. This notebook compares steps, time,
+# bound, error, negative log-likelihood and calibration, on the same rows, inducing points and
+# kernel. The kernel stays fixed here, so that only the bound and its optimisation differ. For a
+# learned kernel, see the notebook `learned_kernels`.
 
 # %%
 import sys
