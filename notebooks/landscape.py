@@ -95,7 +95,7 @@ costs |= over_the_plane(lambda s, v: of_machine(make_kernel(s, v), QUADRATIC, "q
 costs |= over_the_plane(of_posterior, step=2)
 
 # %% [markdown]
-# ## 2. Every landscape has more than one hill
+# ## 2. Most landscapes have more than one hill
 #
 # Colours show ranks: the darkest is the criterion's best tenth of the plane. A ring is a local
 # optimum, better than its eight neighbours; the star is the best point. The white lines show `VEM`,
