@@ -223,6 +223,7 @@ class Sampler(Algorithm):
             that float64 cannot resolve a margin of 1.
         """
         source = self._open(model, data, sample_weight)
+        sampled = deepcopy(model)  # first, since it may fail
         draws = Draws(np.empty([0, self.num_chains, *model.q_shape], default_float()))
         self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
-        return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), deepcopy(model))
+        return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), sampled)
