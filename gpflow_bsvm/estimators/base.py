@@ -139,7 +139,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         codes = unscaled_columns(self.kernel, X, self.fill_)
         scaler = inputs.make_scaler(X, weight, codes)
         self.scaler_ = scaler if self.standardize else None
-        inputs.warn_of_extremes(self.scaler_, X)
+        inputs.warn_of_extremes(self.scaler_, X, getattr(self, "feature_names_in_", None))
         data = inputs.scale(self.scaler_, X), y[:, None], weight
         check_covariance(self.kernel, data[0])
         seed = stages.seed(self, ArraySource(data[0], data[1], weight[:, None], CHUNK_ROWS))

@@ -145,8 +145,12 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
     return scaler
 
 
-def warn_of_extremes(scaler: StandardScaler | None, X: Any) -> None:
-    """Warn if few values determine a column's deviation: scaled, its other values are one point."""
+def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
+    """
+    Warn if few values determine a column's deviation: scaled, its other values are one point.
+
+    :param names: of the columns; None: their numbers.
+    """
     if scaler is None or scipy.sparse.issparse(X):
         return
     low, middle, high = np.quantile(X, MIDDLE, axis=0)
@@ -155,13 +159,15 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any) -> None:
     far = np.abs(X[:, narrow] - middle[narrow]) > FAR_SPANS * span[narrow]
     if not len(columns := narrow[far.mean(axis=0) < FEW]):
         return
+    names = range(X.shape[1]) if names is None else names
+    told = ", ".join(str(names[column]) for column in columns[:MOST_NAMED])
     first = columns[0]
     more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
     extreme = X[np.argmax(np.abs(X[:, first] - middle[first])), first]
     warn(
-        f"few values determine the scale of column {', '.join(map(str, columns[:MOST_NAMED]))}"
-        f"{more} of X, such as {extreme:.4g} where 90 % of the column span {span[first]:.2g}: "
-        "correct them, or give logarithms or ranks (sklearn.preprocessing.QuantileTransformer)"
+        f"few values determine the scale of column {told}{more} of X, such as {extreme:.4g} where "
+        f"90 % of the column span {span[first]:.2g}: correct them, or give logarithms or ranks "
+        "(sklearn.preprocessing.QuantileTransformer)"
     )
 
 

@@ -42,7 +42,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     codes = unscaled_columns(estimator.kernel, X)
     scaler = inputs.without(found.scaler, codes)
     estimator.scaler_ = scaler if estimator.standardize else None
-    inputs.warn_of_extremes(estimator.scaler_, X)
+    inputs.warn_of_extremes(estimator.scaler_, X, getattr(rows, "features", None))
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
     weights = (weight[:, None] * factors)[:, 0]

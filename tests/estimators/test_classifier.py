@@ -162,6 +162,8 @@ def test_few_values_that_determine_a_scale_are_told():
     X[7, 0] = 1e4
     with pytest.warns(UserWarning, match="few values determine the scale of column 0 of X, such"):
         classifier.fit(X, y)
+    with pytest.warns(UserWarning, match="few values determine the scale of column age of X"):
+        classifier.fit(pd.DataFrame(X, columns=["age", "b", "c"]), y)
 
 
 @pytest.mark.parametrize("impute", [False, True])
