@@ -11,7 +11,7 @@ import scipy.sparse
 from gpflow.base import AnyNDArray
 from scipy.stats import mode
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from ..data.sparse import SparseRows
 from ..notices import warn
@@ -70,7 +70,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
         if first == "Input X contains NaN.":
             advice = "Set impute=True, or drop or impute such rows first."
         elif first.startswith("Input X contains infinity") and not scipy.sparse.issparse(X):
-            row, column = np.argwhere(np.isinf(np.asarray(X, float)))[0]
+            values = check_array(X, dtype=estimator._how["dtype"], ensure_all_finite=False)
+            row, column = np.argwhere(np.isinf(values))[0]
             advice = f"Correct row {row}, column {column}, or drop the row."
         else:
             raise

@@ -181,21 +181,19 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         units = {"penalty": self.y_scale_, "epsilon": 1 / self.y_scale_}
         auto = tuple(name for name in units if getattr(self, name) == "auto")
         given = {name: getattr(self, name) * units[name] for name in units if name not in auto}
-        penalty = given.get("penalty", 2.0)
-        epsilon = given.get("epsilon", 0.1)
-        loss = "epsilon_insensitive"
-        return specify(self, seed, loss=loss, learned=auto, penalty=penalty, epsilon=epsilon)
+        given.setdefault("penalty", 2.0)
+        return specify(self, seed, loss="epsilon_insensitive", learned=auto, **given)
 
     def _found(self, spec: Specification, data: Data) -> None:
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
         self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
-        if not np.ptp(data[1]):
-            if spec.learned:
-                warn(
-                    f"all rows have y = {self.y_center_:.6g}: predictions repeat it, and their "
-                    "deviations mean nothing, because these rows show no noise"
-                )
-        elif is_nearly_constant(self.model_, data, LEAST_SPREAD):
+        same = not np.ptp(data[1])
+        if same and spec.learned:
+            warn(
+                f"all rows have y = {self.y_center_:.6g}: predictions repeat it, and their "
+                "deviations mean nothing, because these rows show no noise"
+            )
+        elif not same and is_nearly_constant(self.model_, data, LEAST_SPREAD):
             warn(_CONSTANT)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:

@@ -184,10 +184,8 @@ class Text(Format):
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
                 rest = (kept.sub(_keep_spaces, line) for line in rest)
             reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=self._skips)
-            for row in reader:
-                if not row and width > 1:
-                    continue
-                row = row or [""]
+            # In one column, a blank line is a missing value.
+            for row in filter(None, reader) if width > 1 else (row or [""] for row in reader):
                 row = row[:width] if row[width:] == [""] else row  # trailing space
                 check_width(row, width, self.header + reader.line_num)
                 if self._spaced:

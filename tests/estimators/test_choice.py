@@ -1,13 +1,13 @@
-"""The scale of a learned kernel, as held-out rows have it."""
+"""Levels for a number of rows, and the scale of a learned kernel, as held-out rows have it."""
 
 import gpflow
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
+from scipy.special import logit, softmax
 
 from gpflow_bsvm.estimators import choice
-from gpflow_bsvm.estimators.specification import Specification
+from gpflow_bsvm.estimators.specification import LEVEL_SPACING, Specification, levels_for
 from gpflow_bsvm.estimators.training import initial_model, train
 from gpflow_bsvm.model_selection import held_out
 from gpflow_bsvm.model_selection.held_out import HeldOut, held_out_density
@@ -164,3 +164,13 @@ def test_many_rows_and_ordered_classes_are_not_tempered(
     rows = X, Y + (X[:, 1:] > 0), weight
     model = chosen(spec, rows, num_classes=3, multi_class=multi_class, num_inducing=5)
     assert model.likelihood.scale.numpy() == 1
+
+
+@pytest.mark.parametrize("num_rows", [1, 100, 719, 721, 1957, 1959, 1e9])
+def test_levels_reach_as_far_as_rows_can_tell(num_rows):
+    levels = levels_for(num_rows)
+    places = logit(levels.t)
+    np.testing.assert_allclose(np.diff(places), LEVEL_SPACING, rtol=1e-10)
+    np.testing.assert_allclose(places, -places[::-1], rtol=1e-10)
+    expected = {719: 4, 721: 5, 1957: 5, 1959: 6, 1e9: 6}.get(num_rows, 4)
+    assert places[-1] == pytest.approx(expected, rel=1e-10)

@@ -4,6 +4,7 @@ import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import gpflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,3 +172,7 @@ def test_the_place_of_an_infinity_is_told(impute):
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, np.inf, 3.0]})
     with pytest.raises(ValueError, match=r"contains infinity .* Correct row 1, column 1, or drop"):
         gb.BSVMClassifier(impute=impute).fit(X, [0, 1, 0])
+    X["b"] = [1.0, 1e39, None]  # infinity in single precision
+    single = gpflow.config.as_context(gpflow.config.Config(float=np.float32))
+    with single, pytest.raises(ValueError, match=r"contains infinity .* Correct row 1, column 1"):
+        gb.BSVMClassifier(impute=True).fit(X.astype("Float64"), [0, 1, 0])

@@ -4,13 +4,12 @@ import gpflow
 import numpy as np
 import pytest
 from helpers import make_data, make_model
-from scipy.special import logit
 from sklearn.base import clone
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.estimators import choice, training
 from gpflow_bsvm.estimators.choice import HINGES, Candidate, candidates
-from gpflow_bsvm.estimators.specification import LEVEL_SPACING, Specification, levels_for
+from gpflow_bsvm.estimators.specification import Specification, levels_for
 from gpflow_bsvm.estimators.specification import make_model as at_prior
 from gpflow_bsvm.likelihoods import Hinge, LevelHinge
 from gpflow_bsvm.model_selection import held_out as selection
@@ -244,16 +243,6 @@ def test_what_is_looked_at():
     for among in (LEVELS, candidates("auto", "auto", False), HINGES, candidates("auto", 3, False)):
         start = {"hinge": 1.0, "levels": 2.0 if len(among) > 2 else 3.0}
         assert choice.first_of(among).penalty == start[choice.first_of(among).loss]
-
-
-@pytest.mark.parametrize("num_rows", [1, 100, 719, 721, 1957, 1959, 1e9])
-def test_levels_reach_as_far_as_rows_can_tell(num_rows):
-    levels = levels_for(num_rows)
-    places = logit(levels.t)
-    np.testing.assert_allclose(np.diff(places), LEVEL_SPACING, rtol=1e-10)
-    np.testing.assert_allclose(places, -places[::-1], rtol=1e-10)
-    expected = {719: 4, 721: 5, 1957: 5, 1959: 6, 1e9: 6}.get(num_rows, 4)
-    assert places[-1] == pytest.approx(expected, rel=1e-10)
 
 
 def test_further_levels_change_neither_the_others_nor_the_priors():
