@@ -86,6 +86,8 @@ def add_to(subparsers: Any) -> None:
     add("--output", type=Path, default=output, metavar="DIR", help=out)
     page = "write one HTML file with tables, pictures and settings, for sharing"
     add("--report", type=_page_file, metavar="FILE", help=page)
+    jobs = "processes, which share the cores (default: one per data set, at most one per core)"
+    add("--jobs", type=integer(1), metavar="J", help=jobs)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures")
     missing = "replace missing values by medians of the training rows, and add indicator columns"
@@ -181,6 +183,9 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     try:
         _fit(args, comparisons)
+    except ChildProcessError as error:  # finished results are kept
+        _write_page(args, comparisons)
+        return fail(1, error)
     except OSError as error:
         return fail(1, f"cannot write results: {error}")
     except KeyboardInterrupt:  # finished results are kept
@@ -207,22 +212,31 @@ def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
 
 
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
+    from joblib import cpu_count
+
+    from ..compare.parallel import run_all
     from ..compare.protocol import progress_bar
 
     runs = [
         (one, args.models or default_baselines(len(one.labels), args.fixed_kernel))
         for one in comparisons
     ]
+    for comparison in comparisons:
+        for note in comparison.dataset.notes:
+            show(in_shell(f"{comparison.dataset.name}: {note}"))
+    jobs = args.jobs or min(len(runs), cpu_count())
+    unreported = list(comparisons)
     with progress_bar(runs, False if args.no_progress else None) as bar:
-        for number, (comparison, names) in enumerate(runs, 1):
-            with bar.external_write_mode():
-                for note in comparison.dataset.notes:
-                    show(in_shell(f"{comparison.dataset.name}: {note}"))
-            try:
-                comparison.run(names, progress=bar)
-            finally:
+        try:
+            for done in run_all(runs, jobs, bar):
+                unreported.remove(done)
                 with bar.external_write_mode():
-                    _report(args, comparisons[:number])
+                    _report(args, done, comparisons)
+        finally:
+            for one in unreported:
+                if one.fold_scores:
+                    with bar.external_write_mode():
+                        _report(args, one, comparisons)
 
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
@@ -239,15 +253,16 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     return 0
 
 
-def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
-    """Print the latest table and write all results so far."""
+def _report(args: argparse.Namespace, done: Comparison, comparisons: list[Comparison]) -> None:
+    """Print the table of `done`, and write all results so far."""
     from ..atomic import whole_file
     from ..compare import pictures, report
 
-    if done[-1].fold_scores:
-        show("\n".join(["", report.table(done[-1]), *report.verdicts(done[-1])]))
-    drawn = [one for one in done if one.held_out and not args.no_plots]
-    report.write(done, args.output, [report.picture_name(one) for one in drawn])
-    if done[-1] in drawn:
-        with whole_file(args.output / report.picture_name(done[-1])) as file:
-            pictures.draw(done[-1], file)
+    if done.fold_scores:
+        show("\n".join(["", report.table(done), *report.verdicts(done)]))
+    begun = [one for one in comparisons if one.fold_scores]
+    drawn = [one for one in begun if one.held_out and not args.no_plots]
+    report.write(begun, args.output, [report.picture_name(one) for one in drawn])
+    if done in drawn:
+        with whole_file(args.output / report.picture_name(done)) as file:
+            pictures.draw(done, file)

@@ -26,6 +26,8 @@ from .splits import Fold, check_counts, class_labels, folds
 from .task import KernelSettings, Skipped
 
 Loss = Callable[[AnyNDArray, AnyNDArray], AnyNDArray]
+#: Labels [n] and predictions [n, K] of held-out rows.
+Held = tuple[AnyNDArray, AnyNDArray]
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class Comparison:
     interrupted.
 
     :ivar kind: classes or numbers.
+    :ivar models: the models to run, in the order of tables.
     :ivar labels: [C], see `class_labels`: class c is the label at index c. Empty for numbers.
     :ivar fold_scores: one `FoldScore` per fold and model.
     :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
@@ -139,8 +142,9 @@ class Comparison:
         else:
             self.labels, self._y = class_labels(dataset)
             check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
+        self.models: Sequence[str] = ()
         self.fold_scores: list[FoldScore] = []
-        self.held_out: dict[str, dict[int, tuple[AnyNDArray, AnyNDArray]]] = {}
+        self.held_out: dict[str, dict[int, Held]] = {}
         self._made: dict[str, Baseline] = {}
 
     def run(self, models: Sequence[str], *, progress: bool | tqdm | None = None) -> None:
@@ -149,7 +153,7 @@ class Comparison:
         :param progress: whether to show a progress bar (None: on a terminal only); or a bar that
             several comparisons share, which stays open.
         """
-        names = list(dict.fromkeys(models))
+        self.models = names = list(dict.fromkeys(models))
         settings = self.settings
         bar = progress if isinstance(progress, tqdm) else progress_bar([(self, names)], progress)
         tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow, so once
@@ -165,9 +169,19 @@ class Comparison:
         finally:
             if bar is not progress:
                 bar.close()
-            # Tables and pictures need the order of `names`.
-            self.fold_scores.sort(key=lambda score: (score.fold, names.index(score.model)))
-            self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
+            self._sort()
+
+    def add(self, scores: Sequence[FoldScore], held_out: dict[str, dict[int, Held]]) -> None:
+        """Add `fold_scores` and `held_out` of another process, which ran some of `models`."""
+        self.fold_scores += scores
+        self.held_out |= held_out
+        self._sort()
+
+    def _sort(self) -> None:
+        """Put results into the order of `models`, for tables and pictures."""
+        names = self.models
+        self.fold_scores.sort(key=lambda score: (score.fold, names.index(score.model)))
+        self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: labels [n] and predictions [n, K] of all held-out rows, fold after fold."""
@@ -176,9 +190,10 @@ class Comparison:
 
     @property
     def ended_early(self) -> bool:
-        """:return: True if a model ran on some folds but not on all."""
+        """:return: True if there are results, but not for all models and folds."""
         counts = Counter(score.model for score in self.fold_scores)
-        return any(number < self.settings.folds for number in counts.values())
+        names = {*self.models, *counts} if counts else ()
+        return any(counts[name] < self.settings.folds for name in names)
 
     def _one(self, name: str, fold: Fold) -> FoldScore:
         made = partial(FoldScore, self.dataset.name, name, fold.number)

@@ -92,7 +92,7 @@ def test_options_arrive(stand_ins, table, tmp_path):
 def test_default_data_and_all_models(stand_ins, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: seen.append((self, peers)))
-    run("compare", "--output", tmp_path)
+    run("compare", "--output", tmp_path, "--jobs", "1")
     names = [comparison.dataset.name for comparison, _ in seen]
     assert names == ["breast-cancer", "banana-like", "even-digits", "iris"]
     assert [models for _, models in seen] == [["bsvm", "svgp", "BSVMClassifier", "svc"]] * 4
@@ -126,7 +126,7 @@ def test_earlier_results_are_not_replaced_without_a_word(tmp_path, monkeypatch, 
 
 @pytest.mark.slow
 def test_two_files_of_one_name_are_kept_apart(stand_ins, table, tmp_path):
-    arguments = [table, table, "--target", "kind", "--models", "bsvm", *FAST]
+    arguments = [table, table, "--target", "kind", "--models", "bsvm", "--jobs", "1", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     rows = pd.read_csv(tmp_path / "out" / "results.csv")
     assert list(rows.dataset) == ["moons"] * 2 + ["moons#2"] * 2
@@ -194,7 +194,7 @@ def test_graphs_are_not_collected_when_the_process_ends(monkeypatch):
 def test_a_job_has_one_bar_and_ends_with_its_time(stand_ins, table, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     fast = [option for option in FAST if option != "--no-progress"]
-    arguments = [table, "iris", "--target", "kind", "--models", "bsvm", "--no-plots", *fast]
+    arguments = [table, "iris", "--target", "kind", "--models", "bsvm", "--jobs", "1", *fast]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     out, err = capsys.readouterr()
     assert "4/4" in err and "2/2" not in err

@@ -1,0 +1,69 @@
+"""Comparisons in several processes give what one process gives, and keep it if one is killed."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from comparisons import iris, made_up, moons
+
+from gpflow_bsvm.compare import parallel
+from gpflow_bsvm.compare.protocol import Comparison, Settings, progress_bar
+
+SETTINGS = Settings(folds=2, num_inducing=5, fixed_kernel=True)
+MODELS = ["bsvm", "svc"]
+
+
+def run(jobs):
+    runs = [(Comparison(data, SETTINGS), MODELS) for data in (moons(), iris())]
+    with progress_bar(runs, progress=False) as bar:
+        assert {id(done) for done in parallel.run_all(runs, jobs, bar)} == {id(c) for c, _ in runs}
+    return [comparison for comparison, _ in runs]
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_results_of_one():
+    for one, other in zip(run(1), run(2)):
+        assert list(one.held_out) == list(other.held_out) == MODELS
+        for model in MODELS:
+            for (y, P), (y2, P2) in zip(*(c.held_out[model].values() for c in (one, other))):
+                np.testing.assert_array_equal(y, y2)
+                np.testing.assert_allclose(P, P2, rtol=1e-8, atol=1e-10)
+        about = [(score.model, score.fold, score.status) for score in one.fold_scores]
+        assert about == [(score.model, score.fold, score.status) for score in other.fold_scores]
+
+
+def test_a_comparison_is_yielded_when_its_last_model_is_done(monkeypatch):
+    """Results in another order than the models, as processes give them."""
+    done = [made_up({"bsvm": 2.0, "svc": 1.0}, name) for name in ("a", "b")]
+    arriving = [(1, "svc"), (0, "svc"), (0, "bsvm"), (1, "bsvm")]
+
+    def results(comparisons, jobs):
+        for number, model in arriving:
+            scores = [score for score in done[number].fold_scores if score.model == model]
+            yield number, model, scores, {model: done[number].held_out[model]}
+
+    monkeypatch.setattr(parallel, "_results", results)
+    runs = [(Comparison(one.dataset, one.settings), ["bsvm", "svc"]) for one in done]
+    with progress_bar(runs, progress=False) as bar:
+        early = []
+        names = []
+        for one in parallel.run_all(runs, 2, bar):
+            names.append(one.dataset.name)
+            early.append(runs[1][0].ended_early)
+    assert names == ["a", "b"]
+    assert early == [True, False]
+    for (comparison, _), expected in zip(runs, done):
+        assert comparison.fold_scores == expected.fold_scores
+        assert list(comparison.held_out) == ["bsvm", "svc"]
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_comparison_in_one_line(monkeypatch):
+    monkeypatch.setattr(parallel, "_one_model", die)
+    with pytest.raises(ChildProcessError, match="--jobs 1 needs less"):
+        run(2)
+
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
