@@ -43,6 +43,7 @@ def _made_up(certainty, name, num_classes, failing, num_rows=200, folds=2):
     done = Comparison(
         Dataset(name, X, labels[y], ("a", "b", "c")),
         Settings(folds=folds, num_inducing=7, fixed_kernel=True),
+        [model for model, _ in certainty],
     )
     for fold in range(folds):
         rows = np.flatnonzero(np.arange(num_rows) // num_classes % folds == fold)
@@ -70,7 +71,7 @@ def numbers(noises, num_rows=90, folds=3, name="numbers"):
     random = np.random.default_rng(0)
     X, y = random.normal(size=(num_rows, 2)), random.normal(size=num_rows)
     settings = Settings(folds=folds, num_inducing=7, task="regression")
-    done = Comparison(Dataset(name, X, y, ("a", "b")), settings)
+    done = Comparison(Dataset(name, X, y, ("a", "b")), settings, list(noises))
     for fold in range(folds):
         true = y[fold::folds]
         for number, (model, noise) in enumerate(noises.items()):

@@ -177,7 +177,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     for number, name in enumerate(names):
         if again := names[:number].count(name):  # distinguish files of the same name
             datasets[number] = dataclasses.replace(datasets[number], name=f"{name}#{again + 1}")
-    return [Comparison(dataset, settings) for dataset in datasets]
+    return [Comparison(dataset, settings, args.models) for dataset in datasets]
 
 
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
@@ -217,18 +217,14 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
     from ..compare.parallel import run_all
     from ..compare.protocol import progress_bar
 
-    runs = [
-        (one, args.models or default_baselines(len(one.labels), args.fixed_kernel))
-        for one in comparisons
-    ]
     for comparison in comparisons:
         for note in comparison.dataset.notes:
             show(in_shell(f"{comparison.dataset.name}: {note}"))
-    jobs = args.jobs or min(len(runs), cpu_count())
+    jobs = args.jobs or min(len(comparisons), cpu_count())
     unreported = list(comparisons)
-    with progress_bar(runs, False if args.no_progress else None) as bar:
+    with progress_bar(comparisons, False if args.no_progress else None) as bar:
         try:
-            for done in run_all(runs, jobs, bar):
+            for done in run_all(comparisons, jobs, bar):
                 unreported.remove(done)
                 with bar.external_write_mode():
                     _report(args, done, comparisons)

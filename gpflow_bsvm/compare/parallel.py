@@ -18,25 +18,19 @@ from .protocol import Comparison, FoldScore, Held, Settings
 Result = tuple[int, str, list[FoldScore], dict[str, dict[int, Held]]]
 
 
-def run_all(
-    runs: Sequence[tuple[Comparison, Sequence[str]]], jobs: int, bar: tqdm
-) -> Iterator[Comparison]:
+def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator[Comparison]:
     """
     Run comparisons, and yield each of them when all its models are done.
 
-    :param runs: comparisons, each with its models.
     :param jobs: number of processes, which share the cores; 1: this process.
-    :param bar: the `progress_bar` of `runs`.
+    :param bar: their `progress_bar`.
     :raise ChildProcessError: if a process was killed; finished models are kept.
     """
     if jobs == 1:
-        for comparison, models in runs:
-            comparison.run(models, progress=bar)
+        for comparison in comparisons:
+            comparison.run(bar)
             yield comparison
         return
-    for comparison, models in runs:
-        comparison.models = list(dict.fromkeys(models))
-    comparisons = [comparison for comparison, _ in runs]
     left = [len(comparison.models) for comparison in comparisons]
     try:
         for number, model, scores, held_out in _results(comparisons, jobs):
@@ -73,6 +67,6 @@ def _one_model(
     """:return: the arguments `number` and `model`, and the results of the model on all folds."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
-    comparison = Comparison(dataset, settings)
-    comparison.run([model], progress=False)
+    comparison = Comparison(dataset, settings, [model])
+    comparison.run(progress=False)
     return number, model, comparison.fold_scores, comparison.held_out

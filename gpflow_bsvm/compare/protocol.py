@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from ..metrics import CLIP, METRICS, Metric
 from . import regression
 from .baselines import Baseline
 from .gp_baselines import make_baseline
+from .registry import default_baselines
 from .splits import Fold, check_counts, class_labels, folds
 from .task import KernelSettings, Skipped
 
@@ -131,8 +131,13 @@ class Comparison:
     :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
     """
 
-    def __init__(self, dataset: Dataset, settings: Settings) -> None:
-        """:raise ValueError: for fewer than two classes, or a class with fewer rows than folds."""
+    def __init__(
+        self, dataset: Dataset, settings: Settings, models: Sequence[str] | None = None
+    ) -> None:
+        """
+        :param models: names in `BASELINES`; None: the default for these labels.
+        :raise ValueError: for fewer than two classes, or a class with fewer rows than folds.
+        """
         self.dataset = dataset
         self.settings = settings
         self.kind: Kind = KINDS[settings.task]
@@ -142,27 +147,26 @@ class Comparison:
         else:
             self.labels, self._y = class_labels(dataset)
             check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
-        self.models: Sequence[str] = ()
+        default = default_baselines(len(self.labels), settings.fixed_kernel)
+        self.models = default if models is None else list(dict.fromkeys(models))
         self.fold_scores: list[FoldScore] = []
         self.held_out: dict[str, dict[int, Held]] = {}
         self._made: dict[str, Baseline] = {}
 
-    def run(self, models: Sequence[str], *, progress: bool | tqdm | None = None) -> None:
+    def run(self, progress: bool | tqdm | None = None) -> None:
         """
-        :param models: names in `BASELINES`.
         :param progress: whether to show a progress bar (None: on a terminal only); or a bar that
             several comparisons share, which stays open.
         """
-        self.models = names = list(dict.fromkeys(models))
         settings = self.settings
-        bar = progress if isinstance(progress, tqdm) else progress_bar([(self, names)], progress)
+        bar = progress if isinstance(progress, tqdm) else progress_bar([self], progress)
         tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow, so once
         each = folds(self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing)
         try:
             for fold in each:
                 # A new order for each fold, because threads and memory of the previous model
                 # affect the time of the next.
-                for name in map(str, np.random.default_rng(fold.number).permutation(names)):
+                for name in map(str, np.random.default_rng(fold.number).permutation(self.models)):
                     bar.set_postfix_str(f"{self.dataset.name}: {name}")
                     self.fold_scores.append(self._one(name, fold))
                     bar.update()
@@ -191,9 +195,7 @@ class Comparison:
     @property
     def ended_early(self) -> bool:
         """:return: True if there are results, but not for all models and folds."""
-        counts = Counter(score.model for score in self.fold_scores)
-        names = {*self.models, *counts} if counts else ()
-        return any(counts[name] < self.settings.folds for name in names)
+        return 0 < len(self.fold_scores) < self.settings.folds * len(self.models)
 
     def _one(self, name: str, fold: Fold) -> FoldScore:
         made = partial(FoldScore, self.dataset.name, name, fold.number)
@@ -219,13 +221,12 @@ class Comparison:
         return made(status, scores, train_seconds, predict_us, model.last_gain)
 
 
-def progress_bar(runs: Sequence[tuple[Comparison, Sequence[str]]], progress: bool | None) -> tqdm:
+def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tqdm:
     """
-    :param runs: comparisons, each with its models.
     :param progress: whether to show a bar (None: on terminals).
     :return: one bar for all fits.
     """
-    total = sum(one.settings.folds * len(set(models)) for one, models in runs)
+    total = sum(one.settings.folds * len(one.models) for one in comparisons)
     return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)
 
 

@@ -91,17 +91,19 @@ def test_options_arrive(stand_ins, table, tmp_path):
 
 def test_default_data_and_all_models(stand_ins, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: seen.append((self, peers)))
+    monkeypatch.setattr(Comparison, "run", lambda self, *how: seen.append(self))
     run("compare", "--output", tmp_path, "--jobs", "1")
-    names = [comparison.dataset.name for comparison, _ in seen]
+    names = [comparison.dataset.name for comparison in seen]
     assert names == ["breast-cancer", "banana-like", "even-digits", "iris"]
-    assert [models for _, models in seen] == [["bsvm", "svgp", "BSVMClassifier", "svc"]] * 4
-    assert seen[-1][0].settings == Settings(folds=3, num_inducing=50)
+    assert [comparison.models for comparison in seen] == [
+        ["bsvm", "svgp", "BSVMClassifier", "svc"]
+    ] * 4
+    assert seen[-1].settings == Settings(folds=3, num_inducing=50)
     run("compare", "digits", "--fixed-kernel", "--output", tmp_path)
-    assert seen[-1][1] == default_baselines(10, fixed_kernel=True)
-    assert seen[-1][0].settings == Settings(folds=10, fixed_kernel=True)
+    assert seen[-1].models == default_baselines(10, fixed_kernel=True)
+    assert seen[-1].settings == Settings(folds=10, fixed_kernel=True)
     run("compare", "digits", "--models", "bsvm,svc", "--output", tmp_path)
-    assert seen[-1][1] == ["bsvm", "svc"]
+    assert seen[-1].models == ["bsvm", "svc"]
 
 
 def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys):
@@ -116,7 +118,7 @@ def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys
 
 
 def test_earlier_results_are_not_replaced_without_a_word(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: None)
+    monkeypatch.setattr(Comparison, "run", lambda self, *how: None)
     run("compare", "iris", "--no-plots", "--output", tmp_path / "out")
     assert "earlier" not in capsys.readouterr().out
     assert (tmp_path / "out" / "results.json").is_file()
@@ -244,7 +246,7 @@ def test_bad_arguments(argv, message, capsys):
     ],
 )
 def test_bad_data_end_before_training(content, message, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Comparison, "run", lambda *args, **kw: pytest.fail("trained"))
+    monkeypatch.setattr(Comparison, "run", lambda *args: pytest.fail("trained"))
     path = tmp_path / "some.csv"
     path.write_text(content)
     assert run("compare", "breast-cancer", path, "--output", tmp_path) == 2
@@ -252,7 +254,7 @@ def test_bad_data_end_before_training(content, message, tmp_path, capsys, monkey
 
 
 def test_unwritable_output_ends_before_training(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Comparison, "run", lambda *args, **kw: pytest.fail("trained"))
+    monkeypatch.setattr(Comparison, "run", lambda *args: pytest.fail("trained"))
     (tmp_path / "file").touch()
     assert run("compare", "--output", tmp_path / "file") == 2
     assert "cannot write to" in error_line(capsys)
@@ -325,7 +327,7 @@ def test_no_picture_of_former_results_is_left(stand_ins, table, tmp_path):
 
 
 def test_what_takes_part_is_explained_and_nothing_else(table, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Comparison, "run", lambda self, names, **kw: None)
+    monkeypatch.setattr(Comparison, "run", lambda self, *how: None)
     both = "bsvm and svgp have the same kernel"
     for models, there in (("svc", ["SVC"]), ("bsvm,svgp", ["VEM", "Adam", both])):
         run("compare", table, "--target", "kind", "--models", models, "--output", tmp_path / "out")

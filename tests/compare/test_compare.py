@@ -49,9 +49,11 @@ def three_names(request):
 def everything(two_names):
     """The models and one that crashes, on two folds."""
     BASELINES["crash"] = Entry("", lambda C: Crash())
-    comparison = Comparison(moons(), Settings(folds=2, num_inducing=10, fixed_kernel=True))
+    comparison = Comparison(
+        moons(), Settings(folds=2, num_inducing=10, fixed_kernel=True), ["crash", *two_names]
+    )
     try:
-        comparison.run(["crash", *two_names], progress=False)
+        comparison.run(progress=False)
     finally:
         del BASELINES["crash"]
     return comparison
@@ -60,8 +62,9 @@ def everything(two_names):
 @pytest.fixture(scope="module")
 def three_classes(three_names):
     """The models on two folds of three classes."""
-    comparison = Comparison(iris(), Settings(folds=2, num_inducing=10, fixed_kernel=True))
-    comparison.run(three_names, progress=False)
+    settings = Settings(folds=2, num_inducing=10, fixed_kernel=True)
+    comparison = Comparison(iris(), settings, three_names)
+    comparison.run(progress=False)
     return comparison
 
 
@@ -193,9 +196,8 @@ def test_reliability_of_two_columns_is_that_of_one():
 def test_the_default_table(dataset, tmp_path):
     """Kernels are learnt: ours and SVGP like for like, the classifier as it is, and SVC."""
     comparison = Comparison(dataset, Settings(folds=2, num_inducing=10))
-    names = default_baselines(len(comparison.labels))
-    comparison.run(names, progress=False)
-    assert names == ["bsvm", "svgp", "BSVMClassifier", "svc"]
+    comparison.run(progress=False)
+    assert comparison.models == ["bsvm", "svgp", "BSVMClassifier", "svc"]
     for score in comparison.fold_scores:
         assert score.ok, score
     assert "M = 10, kernel learnt" in report.table(comparison)

@@ -15,10 +15,10 @@ MODELS = ["bsvm", "svc"]
 
 
 def run(jobs):
-    runs = [(Comparison(data, SETTINGS), MODELS) for data in (moons(), iris())]
-    with progress_bar(runs, progress=False) as bar:
-        assert {id(done) for done in parallel.run_all(runs, jobs, bar)} == {id(c) for c, _ in runs}
-    return [comparison for comparison, _ in runs]
+    comparisons = [Comparison(data, SETTINGS, MODELS) for data in (moons(), iris())]
+    with progress_bar(comparisons, progress=False) as bar:
+        assert set(parallel.run_all(comparisons, jobs, bar)) == set(comparisons)
+    return comparisons
 
 
 @pytest.mark.slow
@@ -44,18 +44,18 @@ def test_a_comparison_is_yielded_when_its_last_model_is_done(monkeypatch):
             yield number, model, scores, {model: done[number].held_out[model]}
 
     monkeypatch.setattr(parallel, "_results", results)
-    runs = [(Comparison(one.dataset, one.settings), ["bsvm", "svc"]) for one in done]
-    with progress_bar(runs, progress=False) as bar:
+    comparisons = [Comparison(one.dataset, one.settings, MODELS) for one in done]
+    with progress_bar(comparisons, progress=False) as bar:
         early = []
         names = []
-        for one in parallel.run_all(runs, 2, bar):
+        for one in parallel.run_all(comparisons, 2, bar):
             names.append(one.dataset.name)
-            early.append(runs[1][0].ended_early)
+            early.append(comparisons[1].ended_early)
     assert names == ["a", "b"]
     assert early == [True, False]
-    for (comparison, _), expected in zip(runs, done):
+    for comparison, expected in zip(comparisons, done):
         assert comparison.fold_scores == expected.fold_scores
-        assert list(comparison.held_out) == ["bsvm", "svc"]
+        assert list(comparison.held_out) == MODELS
 
 
 @pytest.mark.slow

@@ -36,15 +36,19 @@ def extra_models(monkeypatch):
 def test_models_that_do_not_suit_are_skipped(dataset, not_for, message, extra_models, monkeypatch):
     for name in ALL:
         monkeypatch.setitem(BASELINES, name, replace(BASELINES[name], factory=lambda C: Spy()))
-    comparison = Comparison(dataset, Settings(folds=2))
-    comparison.run(ALL, progress=False)
+    comparison = Comparison(dataset, Settings(folds=2), ALL)
+    comparison.run(progress=False)
     skipped = {row.model: row.status for row in comparison.fold_scores if not row.ok}
     assert skipped == dict.fromkeys(not_for, message)
 
 
 def test_all_models_get_the_same_scaled_folds(extra_models):
-    comparison = Comparison(moons(), Settings(folds=3, num_inducing=7, seed=5, fixed_kernel=True))
-    comparison.run(["spy", "crash", "spy2"], progress=False)
+    comparison = Comparison(
+        moons(),
+        Settings(folds=3, num_inducing=7, seed=5, fixed_kernel=True),
+        ["spy", "crash", "spy2"],
+    )
+    comparison.run(progress=False)
     one, two = Spy.made
     assert len(one.fits) == 3
     for (X, y, Z, kernel, seed), (X2, y2, Z2, kernel2, seed2) in zip(one.fits, two.fits):
@@ -84,24 +88,24 @@ def test_folds_of_numbers_are_standardized_by_their_training_rows():
 
 
 def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_models):
-    comparison = Comparison(moons(), Settings(folds=7))
-    comparison.run(["spy"], progress=False)
+    comparison = Comparison(moons(), Settings(folds=7), ["spy"])
+    comparison.run(progress=False)
     parts = [y for y, _ in comparison.held_out["spy"].values()]
     assert sum(map(len, parts)) == 70
     assert all(y.sum() == 5 and len(y) == 10 for y in parts)
 
 
 def test_a_bar_of_several_comparisons_counts_all_fits(extra_models):
-    both = [(Comparison(moons(), Settings(folds=k)), ["spy", "spy2"]) for k in (2, 3)]
+    both = [Comparison(moons(), Settings(folds=k), ["spy", "spy2"]) for k in (2, 3)]
     with progress_bar(both, progress=True) as bar:
-        for done, names in both:
-            done.run(names, progress=bar)
+        for done in both:
+            done.run(bar)
         assert bar.n == bar.total == 10 and not bar.disable
 
 
 def test_seed_decides_the_folds(extra_models):
     def first_fold(seed):
-        Comparison(moons(), Settings(folds=2, seed=seed)).run(["spy"], progress=False)
+        Comparison(moons(), Settings(folds=2, seed=seed), ["spy"]).run(progress=False)
         return Spy.made[-1].fits[0][0]
 
     np.testing.assert_array_equal(first_fold(1), first_fold(1))
@@ -112,17 +116,16 @@ def test_seed_decides_the_folds(extra_models):
 @pytest.mark.slow
 def test_seed_decides_the_draws():
     def scores(seed):
-        comparison = Comparison(
-            iris(), Settings(folds=2, num_inducing=5, seed=seed, fixed_kernel=True)
-        )
-        comparison.run(["svgp"], progress=False)
+        settings = Settings(folds=2, num_inducing=5, seed=seed, fixed_kernel=True)
+        comparison = Comparison(iris(), settings, ["svgp"])
+        comparison.run(progress=False)
         return [row.scores for row in comparison.fold_scores]
 
     assert scores(1) == scores(1) != scores(2)
 
 
 def test_no_more_inducing_points_than_rows(extra_models):
-    Comparison(moons(20), Settings(folds=2)).run(["spy"], progress=False)
+    Comparison(moons(20), Settings(folds=2), ["spy"]).run(progress=False)
     assert Spy.made[0].fits[0][2].shape == (10, 2)
 
 
@@ -132,15 +135,15 @@ def test_an_interrupt_keeps_what_is_done(extra_models, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setitem(BASELINES, "interrupt", Entry("", lambda C: Interrupt()))
-    comparison = Comparison(moons(), Settings(folds=2))
+    comparison = Comparison(moons(), Settings(folds=2), ["spy", "interrupt"])
     with pytest.raises(KeyboardInterrupt):
-        comparison.run(["spy", "interrupt"], progress=False)
+        comparison.run(progress=False)
     assert [row.model for row in comparison.fold_scores] == ["spy"]
 
 
 def test_skipping_is_no_failure():
-    comparison = Comparison(moons(), Settings(folds=2, fixed_kernel=True))
-    comparison.run(["BSVMClassifier"], progress=False)
+    comparison = Comparison(moons(), Settings(folds=2, fixed_kernel=True), ["BSVMClassifier"])
+    comparison.run(progress=False)
     assert comparison.fold_scores[0].status == "skipped: it learns its kernel, which is fixed here"
     assert not comparison.fold_scores[0].ok
     with pytest.raises(Skipped):
@@ -150,8 +153,8 @@ def test_skipping_is_no_failure():
 
 def test_predictions_that_are_no_probabilities_fail(extra_models, monkeypatch):
     monkeypatch.setattr(Spy, "predict_proba", lambda self, X: np.full((len(X), 2), np.nan))
-    comparison = Comparison(moons(), Settings(folds=2))
-    comparison.run(["spy"], progress=False)
+    comparison = Comparison(moons(), Settings(folds=2), ["spy"])
+    comparison.run(progress=False)
     assert comparison.fold_scores[0].status.startswith("failed: ValueError: predictions must be")
 
 
