@@ -6,6 +6,7 @@ from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow in a new proc
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from threading import RLock
 
 import joblib
 import tensorflow as tf
@@ -67,6 +68,7 @@ def _one_model(
     """:return: the arguments `number` and `model`, and the results of the model on all folds."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
+    tqdm.set_lock(RLock())  # its default lock would be leaked when an interrupt ends this process
     comparison = Comparison(dataset, settings, [model])
     comparison.run(progress=False)
     return number, model, comparison.fold_scores, comparison.held_out
