@@ -131,9 +131,9 @@ def time_of_svgp(rows: pd.DataFrame) -> str:
     softmax, robustmax = ((whole[n] / whole["bsvm"]).median() for n in ("svgp", "svgp-robustmax"))
     least = f"{adam.min():.2f}".removeprefix("0")
     return (
-        f"by Adam SVGP takes {adam.median():.1f} times as long (median of ten sets; {least} to "
-        f"{adam.max():.1f}). On {len(whole)} sets to convergence {softmax:.1f} times with Softmax, "
-        f"{robustmax:.1f} with RobustMax"
+        f"with Adam, SVGP takes {adam.median():.1f} times as long (median of ten sets; {least} to "
+        f"{adam.max():.1f}). To convergence on {len(whole)} sets, it takes {softmax:.1f} times as "
+        f"long with Softmax, and {robustmax:.1f} times with RobustMax"
     )
 
 
