@@ -211,8 +211,8 @@ mean.swaplevel().sort_index(
 #
 # If classes overlap and there are many rows, the likelihood matters most. At 4000 rows the distance
 # is .035 for SVGP, whose likelihood is nearly the true likelihood, and .039 for levels. The hinge
-# remains at .08, and SVC at .07 with either calibration. With fewer rows the methods are closer:
-# levels and SVGP are nearest with 250 rows, and SVC with Platt's sigmoid and SVGP with 1000.
+# remains at .08, and SVC at .07 with either calibration. With fewer rows the methods are closer.
+# Levels and SVGP are nearest at 250 rows; Platt's sigmoid and SVGP are nearest at 1000.
 #
 # If classes are clean, there is little to learn but the side. With 1000 rows, the hinge is nearest,
 # all Bayesian methods are within .007 of each other, and SVC is almost twice as far. With 250 rows
