@@ -219,8 +219,8 @@ mean.swaplevel().sort_index(
 # no method is near.
 #
 # Isotonic regression predicts 0 or 1 for some rows. This raises its NLL, above all with few rows.
-# The classifier's own choice is as near as levels if classes overlap, but it also has to try other
-# losses.
+# If classes overlap, the classifier's own choice is as near to the truth as levels, but it also has
+# to try other losses.
 #
 # Compare only times with large ratios: the first method traces graphs that later methods reuse, so
 # the classifier's own choice may seem cheaper than levels alone.

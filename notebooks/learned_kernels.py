@@ -173,8 +173,8 @@ Hinge, LevelHinge = gb.likelihoods.Hinge, gb.likelihoods.LevelHinge
 # %% [markdown]
 # ## 4. SVC by grid search
 #
-# C and gamma come from a grid of 25, then Platt's sigmoid from five folds. All inputs share one
-# gamma: with a gamma for each input, a grid of five values would have 5^11 entries.
+# C and gamma come from a grid of 25 pairs, and then Platt's sigmoid from five folds. All inputs
+# share one gamma: with a gamma for each input, a grid of five values would have 5^11 entries.
 
 
 # %%

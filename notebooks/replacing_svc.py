@@ -14,8 +14,8 @@
 # # Replacing SVC(probability=True)
 #
 # scikit-learn 1.9 deprecates `SVC(probability=True)` and removes it in 1.11. This notebook compares
-# it, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds, and shows what
-# changes for existing code.
+# this SVC, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds, and shows
+# what changes for existing code.
 
 # %%
 import sys

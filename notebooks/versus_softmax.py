@@ -302,8 +302,8 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 # as good as the hinge with penalty 8. Calibration makes this last hinge the best on both sets.
 #
 # GPflow's fits take two to eighteen times as long as ours, not counting the three other settings
-# that had to be tried. Softmax needed another step size on each set. RobustMax had not converged on
-# digits after its 120 steps, and might improve with more steps.
+# that had to be tried. Softmax needed a different step size on each set. RobustMax had not
+# converged on digits after its 120 steps, and might improve with more steps.
 
 # %% [markdown]
 # ## What this does not show
