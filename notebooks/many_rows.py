@@ -48,7 +48,7 @@ SIZES, M, BATCH, TEST_ROWS = (15_000, 75_000, 300_000), 64, 1000, 20_000
 # %% [markdown]
 # ## 1. Files
 #
-# The rows are generated in the manner of the SUSY data: 18 columns, and overlapping classes with a
+# The generated rows resemble the SUSY data: they have 18 columns, and overlapping classes with a
 # Bayes error of .206. Each block of up to 65 536 rows is written to a file at once, so that memory
 # never holds all rows. The first block determines the scaling.
 
