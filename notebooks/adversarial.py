@@ -91,8 +91,7 @@ assert accuracy(moved["pgd"]) <= accuracy(moved["fgsm"]) + 0.02
 #
 # The area under the ROC curve is the chance that an attacked digit has more doubt than a clean
 # digit; a guess gives 1/2. The iterated attack crosses the border between two classes and continues
-# to a place where the model is sure of the wrong class. A strong attack therefore also hides
-# itself.
+# to a place where the model is sure of the wrong class. So a strong attack also hides itself.
 
 
 # %%

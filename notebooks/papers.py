@@ -14,8 +14,7 @@
 # # The papers in ten cells
 #
 # We go from equation 5 of Wenzel et al. (2017) to Algorithm 1 of Wistuba & Rawat (2018), with the
-# papers' names. For comparison, GPflow's `SVGP` has the same kernel, the same Z and natural
-# gradients.
+# papers' names. For comparison, GPflow's `SVGP` has the same kernel and Z, and natural gradients.
 
 # %% short="N, M = 60, 10"
 N, M = 300, 20

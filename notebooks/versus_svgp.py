@@ -290,8 +290,7 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 #
 # If you swap only the model, nothing else changes: *BSVM, Bernoulli* ends at the bound and the
 # scores of SVGP, in fewer steps. It takes as long on the small set, and a third of the time on the
-# generated set. If you swap only the likelihood, GPflow's natural gradients find the same result as
-# `BSVM`.
+# generated set. If you swap only the likelihood, GPflow's natural gradients end where `BSVM` does.
 #
 # Without calibration, the hinge has worse probabilities than Bernoulli if classes overlap, and
 # better probabilities if classes are clean. Calibration costs half a fit. The hinge is then .001
@@ -309,8 +308,7 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 #
 # - A learned kernel (see `learned_kernels`): another kernel may change the order of scores.
 # - Minibatches, and more than a few thousand rows (see `many_rows`). With few rows, most of the
-#   time goes into calls, not into arithmetic, so ratios change with the numbers of rows and
-#   inducing points.
+#   time goes into calls, not into arithmetic, so ratios depend on the numbers of rows and points.
 # - The true likelihood: the labels of the generated set come from a logistic function, which is
 #   nearly Bernoulli's. The hinge is not a distribution of labels, so its bound does not bound an
 #   evidence.
