@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Regression with error bars
 #
-# Support vector regression is a likelihood. We compare the effect of outliers with that on a
-# Gaussian process, and look at the quality of error bars and at quantiles that do not cross.
+# Support vector regression is a likelihood. We compare the effect of outliers on this model and on
+# a Gaussian process, and look at the quality of error bars and at quantiles that do not cross.
 
 # %%
 import gpflow
