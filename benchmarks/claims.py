@@ -55,27 +55,25 @@ def words_of(rows: str, words: Callable[..., str]) -> str:
 
 @claim("README.md", "quality")
 def leads(rows: pd.DataFrame) -> str:
-    """Who is first in which score, and before whom by Nemenyi's test where Friedman's rejects."""
+    """Who is first in which score, and whom ours leads by Nemenyi's test, if Friedman's rejects."""
     first: dict[str, list[str]] = {}
-    ahead = []
+    scores: dict[str, list[str]] = {}
     for score, name in SCORES.items():
         table = wide(peers(rows), score)
-        best = each_rank(table).mean().idxmin()
-        first.setdefault(best, []).append(name)
-        p = apart(table)["bsvm"]
-        told = best == "bsvm" and ranks(table)[1] < 0.05
-        ahead += [(name, other) for other in p.index[p < 0.05] if told]
+        means, p = each_rank(table).mean(), apart(table)["bsvm"]
+        first.setdefault(means.idxmin(), []).append(name)
+        behind = means.index[(p < 0.05) & (means > means["bsvm"])]
+        if ranks(table)[1] < 0.05 and len(behind):
+            over = " and ".join(PEERS[other] for other in behind).replace(" and SVC", " and")
+            scores.setdefault(over, []).append(name)
     leading = ", ".join(first["bsvm"][:-1]) + f" and {first['bsvm'][-1]}"
     others = [
         f"{PEERS[who]} in {' and '.join(what)}" for who, what in first.items() if who != "bsvm"
     ]
-    over = {}
-    for name, other in ahead:
-        over.setdefault(name, []).append(PEERS[other])
-    leads = "; ".join(f"in {name} over {' and '.join(who)}" for name, who in over.items())
+    leads = [f"in {' and '.join(names)} over {over}" for over, names in scores.items()]
     return (
-        f"`bsvm` ranks first in {leading}, and {' and '.join(others)}. Significant leads "
-        f"of `bsvm` (5 %, Friedman's test, then Nemenyi's): {leads}."
+        f"`bsvm` ranks first in {leading}, and {' and '.join(others)}. `bsvm` leads significantly "
+        f"(5 %, Friedman's test, then Nemenyi's) {', '.join(leads[:-1])}, and {leads[-1]}."
     )
 
 
@@ -85,7 +83,7 @@ def sets_of_quality(rows: pd.DataFrame) -> str:
     classes = peers(rows).groupby("data")["classes"].first()
     two, more = (classes == 2).sum(), (classes > 2).sum()
     known = "all of our data sets with at most 10 000 rows"
-    parts = f"{two} with two classes ({known}) and {more} with more"
+    parts = f"{two} with two classes ({known}) and {more} with more classes"
     return f"on 10 folds of each of {two + more} data sets: {parts}"
 
 
@@ -133,9 +131,9 @@ def time_of_svgp(rows: pd.DataFrame) -> str:
     softmax, robustmax = ((whole[n] / whole["bsvm"]).median() for n in ("svgp", "svgp-robustmax"))
     least = f"{adam.min():.2f}".removeprefix("0")
     return (
-        f"by Adam SVGP takes {adam.median():.1f} times as long (median of ten sets; {least} to "
-        f"{adam.max():.1f}). On {len(whole)} sets to convergence {softmax:.1f} times with Softmax, "
-        f"{robustmax:.1f} with RobustMax"
+        f"with Adam, SVGP takes {adam.median():.1f} times as long (median of ten sets; {least} to "
+        f"{adam.max():.1f}). To convergence on {len(whole)} sets, it takes {softmax:.1f} times as "
+        f"long with Softmax, and {robustmax:.1f} times with RobustMax"
     )
 
 

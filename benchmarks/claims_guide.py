@@ -34,8 +34,8 @@ def faster_svc(rows: pd.DataFrame) -> str:
     """By how much SVC's grid is done sooner."""
     small, large = _longer_than(rows, "svc, platt")
     return (
-        "SVC is faster to fit, even with its grid search: the median factor over the sets is "
-        f"{small:.1f} below 1000 rows, and {large:.1f} above 3000"
+        "SVC fits faster, even with its grid search: by a median factor of "
+        f"{small:.1f} on sets below 1000 rows, and of {large:.1f} above 3000"
     )
 
 
@@ -58,7 +58,7 @@ def slowest(rows: pd.DataFrame) -> str:
     ours, svc = vowel.loc["bsvm"], vowel.loc["svc, platt"]
     return (
         f"on vowel ({ours['n']} rows, {ours['classes']} classes) the classifier errs on "
-        f"{100 * ours['error']:.1f} % of the rows and SVC on {100 * svc['error']:.1f} %"
+        f"{100 * ours['error']:.1f} % of rows, SVC on {100 * svc['error']:.1f} %"
     )
 
 
@@ -75,8 +75,8 @@ def before_svgp(rows: pd.DataFrame) -> str:
         if ranks(tables[name])[1] < 0.05 and apart(tables[name]).loc["bsvm", "svgp"] < 0.05
     ]
     return (
-        f"On {rows['data'].nunique()} sets it ranks ahead of SVGP on average in {listed(ahead)}, "
-        f"significantly so in {listed(sure)}."
+        f"On {rows['data'].nunique()} sets, `BSVMClassifier` ranks ahead of SVGP on average in "
+        f"{listed(ahead)}, significantly so in {listed(sure)}."
     )
 
 
@@ -242,4 +242,4 @@ def cache() -> str:
     """Features that are kept."""
     from gpflow_bsvm.engine.projected_data import CACHE_BYTES
 
-    return f"beyond a cache of {CACHE_BYTES // 2**20} MB"
+    return f"apart from a cache of {CACHE_BYTES // 2**20} MB"

@@ -16,7 +16,7 @@ from tables.markdown import all_tables
 PAGES = ("README.md", *(f"docs/guide/{page.name}" for page in ROOT.glob("docs/guide/*.md")))
 #: Figures that are no measurements, in the words of their pages, and what they are.
 NO_MEASUREMENTS = {
-    "takes some minutes, because it installs everything": "the index decides, and the net",
+    "takes a few minutes, because it installs everything": "the index decides, and the net",
     "80 % means eight of ten": "an example",
     "only 2 % of the rows": "an example",
     "(100 000 rows, say)": "advice",

@@ -51,9 +51,9 @@ def error(model):
 # %% [markdown]
 # ## 1. A loop
 #
-# A policy is a function of model and rows; the row with the largest score is labelled next.
-# `Streaming` adds the new label to q in tens of milliseconds. At 20 labels, `best_kernel` chooses
-# the kernel by the leave-one-out density of the labels.
+# A policy is a function of model and rows; the row with the largest score is labeled next.
+# `Streaming` adds the new label to q in tens of milliseconds. After 20 labels, `best_kernel`
+# chooses the kernel by the leave-one-out density of the labels.
 
 # %%
 random = np.random.default_rng(1)
@@ -82,10 +82,10 @@ for name, policy in policies.items():
     print(f"{name:16} error after 10, 20, 30 labels:", np.round(runs[name][9::10], 3))
 
 # %% [markdown]
-# ## 2. How far updates lead from a refit
+# ## 2. How far updates are from a refit
 #
 # Sites of earlier rows stay as they were when they were new. If that matters, `CAVI` passes over
-# all labelled rows again. From here on we use the last model, whose rows were chosen at random.
+# all labeled rows again. From here on, we use the last model, whose rows were chosen at random.
 
 # %%
 P_updated = gb.prediction.predict_probabilities(model, X_test)

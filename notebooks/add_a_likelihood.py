@@ -13,12 +13,12 @@
 # %% [markdown]
 # # How to add your own likelihood
 #
-# A likelihood defines p(y | f) for one label. The engine needs only two functions of it: GPflow's
+# A likelihood defines p(y | f) for one label. The engine needs only two of its functions: GPflow's
 # `variational_expectations`, and the Gaussian *sites*
 #
 #     w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(y | f).
 #
-# If you do not write the sites down, the package derives them by automatic differentiation. So a
+# If you do not write the sites down, the package derives them with automatic differentiation. So a
 # likelihood is one class with one method, and works in all models and algorithms. The example is
 # the likelihood of logistic regression, p(y | f) = 1 / (1 + exp(-y f)).
 
@@ -36,7 +36,7 @@ from gpflow_bsvm.likelihoods import Sites, signs
 # %% [markdown]
 # ## 1. One method is enough
 #
-# `BinaryLikelihood` provides the labels ({0, 1} or {-1, +1}), their checks, and predictions by a
+# `BinaryLikelihood` provides the labels ({0, 1} or {-1, +1}), their checks, and predictions with a
 # probit link. Expectations come from GPflow's quadrature, and sites from automatic differentiation.
 
 

@@ -90,8 +90,8 @@ assert accuracy(moved["pgd"]) <= accuracy(moved["fgsm"]) + 0.02
 # ## 2. Doubt separates attacked digits from clean digits, up to a point
 #
 # The area under the ROC curve is the chance that an attacked digit has more doubt than a clean
-# digit; 1/2 is a guess. The iterated attack crosses the border between two classes and continues to
-# a place where the model is sure of the wrong class. A strong attack therefore also hides itself.
+# digit; a guess gives 1/2. The iterated attack crosses the border between two classes and continues
+# to a place where the model is sure of the wrong class. So a strong attack also hides itself.
 
 
 # %%
@@ -118,7 +118,7 @@ for ax, attack in zip(axes, (fgsm, pgd)):
 plt.show()
 
 # %% [markdown]
-# ## 3. Rows that are no digits
+# ## 3. Rows that are not digits
 #
 # We turn digits upside down, or shuffle their pixels.
 

@@ -55,7 +55,7 @@ def scores(P):
 # %% [markdown]
 # ## 1. The network with a softmax layer
 #
-# Keras trains it for eight epochs, as usual.
+# Keras trains the network for eight epochs, as usual.
 
 # %%
 features = network()
@@ -83,8 +83,8 @@ print("frozen", scores(P_frozen), history)
 assert metrics.nll(y_test, P_frozen) < metrics.nll(y_test, P_softmax)
 
 # %% [markdown]
-# Features of any network will do, as an array. `BSVMClassifier` chooses loss, kernel and penalty by
-# itself.
+# An array of features from any network will do. `BSVMClassifier` chooses loss, kernel and penalty
+# by itself.
 
 # %%
 classifier = gb.BSVMClassifier(num_inducing=50, loss="hinge", random_state=0).fit(F, y)
@@ -94,10 +94,10 @@ print("classifier on features", scores(P_classifier))
 # %% [markdown]
 # ## 3. Everything together
 #
-# `ML2` updates q by natural gradients, and network, kernel and points by Keras optimizers, in one
-# compiled loop. Dropout and batch normalisation are in training mode during this fit only. At the
-# end `CAVI` brings q to convergence. The likelihood has hinges at all levels of probability: a
-# single hinge can get stuck if a new network does not yet separate the classes.
+# `ML2` updates q with natural gradients, and network, kernel and inducing points with Keras
+# optimizers, in one compiled loop. Dropout and batch normalization are in training mode during this
+# fit only. At the end, `CAVI` brings q to convergence. The likelihood has hinges at all levels of
+# probability: a single hinge can get stuck if a new network does not yet separate the classes.
 
 # %%
 joint = deep.hybrid(network(), gb.likelihoods.OneVsRestLevelHinge(10), X, num_inducing=50)
@@ -119,7 +119,7 @@ assert metrics.error(y_test, P_joint) < 0.05
 # %% [markdown]
 # ## 4. When to decline an answer
 #
-# Most errors are among the rows of which the model is least sure.
+# Most errors are among the rows about which the model is least sure.
 
 # %%
 fig, ax = plt.subplots(figsize=(5, 3.5))
@@ -133,7 +133,7 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# ## 5. It is a model like others
+# ## 5. It is a model like any other
 #
 # It can be saved, loaded and exported. Any GPflow kernel works on the features, and can be combined
 # with any other kernel.

@@ -15,7 +15,7 @@
 #
 # We fit one likelihood after another to the same rows, with the same kernel and inducing points:
 # the hinge, its square, smooth losses, all levels of probability, and machines for several classes.
-# GPflow's SVGP and scikit-learn's SVC are there for comparison. The true probabilities are known.
+# For comparison, we add GPflow's SVGP and scikit-learn's SVC. The true probabilities are known.
 
 # %%
 import time
@@ -73,7 +73,7 @@ Y_three, Y_two = y[:, None].astype(float), (y[:, None] == 1).astype(float)
 # ## 2. Models
 #
 # A model is a likelihood with some number of latent functions; everything else is the same.
-# Penalties are 2. Hinges are calibrated by leave-one-out marginals. Levels and the smooth
+# Penalties are 2. Hinges are calibrated with leave-one-out marginals. Levels and the smooth
 # likelihoods are not calibrated, because they are distributions of labels. SVGP takes
 # natural-gradient steps of 0.5 with Bernoulli, and Adam steps on q with Softmax. SVC has the same
 # kernel, C from a grid, and Platt's sigmoid.
@@ -195,7 +195,7 @@ for names, Y in ((TWO, Y_two), (THREE, Y_three)):
 # ## 3. The figure
 #
 # For two classes, blue is p = 0, red is p = 1, and the black line is p = 1/2. For three classes,
-# the colour shows the most probable class, and is paler where its probability is lower. Each title
+# the color shows the most probable class, and is paler where its probability is lower. Each title
 # gives the root mean square distance from the true probability.
 
 # %%
@@ -277,17 +277,16 @@ table.round({"time": 1, "distance": 3, "NLL": 3, "least NLL": 3, "error": 3, "le
 # %% [markdown]
 # ## What we see
 #
-# With two classes, our machines and SVGP draw nearly the same border. They err in .136 to .139 of
-# the rows, SVC errs in .146, and the minimum is .127. Only the shades differ. The logistic
-# likelihood, levels and Bernoulli are nearest to the true probabilities, and the hinges are
-# slightly behind. The normalized hinge is the last of ours, because its shades are too pale. Far
-# from all rows, our probabilities return to 1/2, but SVC keeps the values of its last support
-# vectors.
+# With two classes, our machines and SVGP draw nearly the same border. Their error is .136 to .139,
+# that of SVC is .146, and the minimum is .127. Only the shades differ. The logistic likelihood,
+# levels and Bernoulli are nearest to the true probabilities, and the hinges are slightly behind.
+# The normalized hinge is last among our likelihoods, because its shades are too pale. Far from all
+# rows, our probabilities return to 1/2, but SVC keeps the values of its last support vectors.
 #
-# With three classes, Softmax and one-vs-rest levels are equally near, and Crammer and Singer's
-# hinge is slightly behind. With Adam, Softmax takes 21 times as long. Its probabilities are means
-# of draws, so its picture is grainy and changes with every call. SVC's three classes come from
-# pairwise machines, whose votes cause the jags.
+# With three classes, Softmax and one-vs-rest levels are equally near to the true probabilities, and
+# Crammer and Singer's hinge is slightly behind. With Adam, Softmax takes 21 times as long. Its
+# probabilities are means of draws, so its picture is grainy and changes with every call. SVC's
+# three classes come from pairwise machines, whose votes cause the jags.
 #
 # Calibration takes most of the time of the calibrated hinges. With so few rows, SVGP with Bernoulli
 # and compiled steps takes a fifth of a hinge's time.
@@ -298,6 +297,7 @@ table.round({"time": 1, "distance": 3, "NLL": 3, "least NLL": 3, "error": 3, "le
 # - The best likelihood for other data: this is one draw of one distribution, with one kernel.
 #   Levels and Bernoulli suit probabilities between 0 and 1, as here. If classes hardly overlap, the
 #   hinge is as good, and has one latent function instead of two.
-# - Penalties: all of ours are 2, while SVC's C is chosen. Each has a better penalty on some data.
+# - Other penalties: all our penalties are 2, while SVC's C is chosen. Each likelihood has a better
+#   penalty on some data.
 # - Speed: calls take most of the time of such small fits.
 # - The whole family: docs/guide/choosing.md describes the other members.

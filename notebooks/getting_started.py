@@ -13,7 +13,7 @@
 # %% [markdown]
 # # A Bayesian support vector machine in GPflow
 #
-# Each section shows one claim by a number and, if it helps, a picture.
+# Each section shows one claim with a number and, if it helps, a picture.
 
 # %%
 import gpflow
@@ -32,7 +32,7 @@ kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=1.0)
 # %% [markdown]
 # ## 1. The hinge is a likelihood like any other
 #
-# `Hinge` works in GPflow's own `SVGP` with GPflow's own optimisers.
+# `Hinge` works in GPflow's own `SVGP` with GPflow's own optimizers.
 
 # %%
 plain = gpflow.models.SVGP(kernel, gb.likelihoods.Hinge(), Z, num_data=len(X))
@@ -64,7 +64,7 @@ assert difference < 1e-10
 # %% [markdown]
 # ## 3. The exact bound needs about a third of the sweeps
 #
-# Neither bound needs a step size. The augmented bound is the one of the papers; the exact bound is
+# Neither bound needs a step size. The augmented bound comes from the papers; the exact bound is
 # tighter.
 
 # %%
@@ -93,8 +93,8 @@ plt.show()
 # %% [markdown]
 # ## 5. The soft support vectors lie on the margin
 #
-# alpha = E (1 - y f)^2 is the parameter of a row's local variable. The rows with the smallest alpha
-# are those that a support vector machine would keep.
+# alpha = E (1 - y f)^2 is the parameter of a row's local variable. A support vector machine would
+# keep the rows with the smallest alpha.
 
 # %%
 support = gb.prediction.soft_support_vectors(model, (X, Y), num=40)

@@ -14,8 +14,8 @@
 # # Probabilities, where the true ones are known
 #
 # A support vector machine decides on which side a row lies. How good is its probability? We
-# estimate known probabilities in five ways: by SVC with Platt's sigmoid or isotonic regression,
-# SVGP with Bernoulli, and the Bayesian SVM with the hinge and with levels of probability.
+# estimate known probabilities in five ways: with SVC and Platt's sigmoid or isotonic regression,
+# with SVGP and Bernoulli, and with the Bayesian SVM and the hinge or levels of probability.
 
 # %%
 import time
@@ -209,18 +209,18 @@ mean.swaplevel().sort_index(
 # %% [markdown]
 # ## What we see
 #
-# If classes overlap and rows are many, the likelihood matters most. At 4000 rows the distance is
-# .035 for SVGP, whose likelihood is nearly the true one, and .039 for levels. The hinge remains at
-# .08, and SVC at .07 with either calibration. With fewer rows the methods are closer: levels and
-# SVGP are nearest at 250 rows, and SVC with Platt's sigmoid and SVGP at 1000.
+# If classes overlap and there are many rows, the likelihood matters most. At 4000 rows the distance
+# is .035 for SVGP, whose likelihood is nearly the true likelihood, and .039 for levels. The hinge
+# remains at .08, and SVC at .07 with either calibration. With fewer rows the methods are closer.
+# Levels and SVGP are nearest at 250 rows; Platt's sigmoid and SVGP are nearest at 1000.
 #
-# If classes are clean, the side is nearly all that can be learned. At 1000 rows the hinge is
-# nearest, all Bayesian methods are within .007 of each other, and SVC is almost twice as far. With
-# 250 rows no method is near.
+# If classes are clean, there is little to learn but the side. With 1000 rows, the hinge is nearest,
+# all Bayesian methods are within .007 of each other, and SVC is almost twice as far. With 250 rows
+# no method is near.
 #
 # Isotonic regression predicts 0 or 1 for some rows. This raises its NLL, above all with few rows.
-# The classifier's own choice is as near as levels if classes overlap, but it also has to try other
-# losses.
+# If classes overlap, the classifier's own choice is as near to the truth as levels, but it also has
+# to try other losses.
 #
 # Compare only times with large ratios: the first method traces graphs that later methods reuse, so
 # the classifier's own choice may seem cheaper than levels alone.
@@ -228,8 +228,8 @@ mean.swaplevel().sort_index(
 # %% [markdown]
 # ## What this does not show
 #
-# - More than two inputs, or several classes: docs/lab/probabilities.md has both, with up to 32 000
-#   rows.
+# - More than two inputs, or several classes: docs/lab/probabilities.md measures both, with up to 32
+#   000 rows.
 # - Real labels: their true probabilities are unknown, so only NLL and calibration can be measured.
 # - Other kernels: the waves are smooth, and as wide as the learned kernels.
-# - Chance: with one draw of each size, the second digit of a distance means nothing.
+# - The role of chance: with one draw of each size, the second digit of a distance means nothing.

@@ -52,7 +52,7 @@ def errors(f):
 # ## 1. The plane
 #
 # At every point of a grid of lengthscale and variance we fit two support vector machines, with
-# linear and quadratic slack, and a Bayesian one, whose evidence lower bound `VEM` maximizes.
+# linear and quadratic slack, and a Bayesian machine, whose evidence lower bound `VEM` maximizes.
 
 # %%
 LINEAR = {
@@ -97,13 +97,13 @@ costs |= over_the_plane(of_posterior, step=2)
 # %% [markdown]
 # ## 2. Most landscapes have more than one hill
 #
-# Colours show ranks: the darkest is the criterion's best tenth of the plane. A ring is a local
-# optimum, better than its eight neighbours; the star is the best point. The white lines show `VEM`,
-# which needs no grid, from three starts (dots). From a sensible or a much too smooth kernel it ends
-# at the same point. From a small lengthscale it ends at another point with a better bound, but with
-# many errors, because rows do not inform each other there. The evidence has this false optimum
-# because the hinge is not normalized. Laplace's evidences have a worse one in a corner, where they
-# improve without end. The priors of `BSVMClassifier` avoid both.
+# Colors show ranks: the darkest color marks the criterion's best tenth of the plane. A ring is a
+# local optimum, better than its eight neighbors; the star is the best point. The white lines show
+# `VEM`, which needs no grid, from three starts (dots). From a sensible or a much too smooth kernel
+# it ends at the same point. From a small lengthscale it ends at another point with a better bound,
+# but with many errors, because rows carry no information about each other there. The evidence has
+# this false optimum because the hinge is not normalized. Laplace's evidences have a worse false
+# optimum in a corner, where they improve without end. The priors of `BSVMClassifier` avoid both.
 
 
 # %%
@@ -210,7 +210,7 @@ plt.show()
 #
 # With a lengthscale for each of six inputs, searches from three starts end in different places. The
 # paper's test looks at the line between two ends. If the criterion is worse in between than at both
-# ends, they are two optima. If it changes in one direction only, the worse search had not yet
+# ends, the ends are two optima. If it changes in one direction only, the worse search had not yet
 # converged.
 
 # %%

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Learned kernels
 #
-# We learn a lengthscale for every input: by `VEM` and `ML2` of this package, and by Adam and
+# We learn a lengthscale for every input: with `VEM` and `ML2` of this package, and with Adam and
 # natural gradients or L-BFGS in GPflow's SVGP. SVC has no gradient, so a grid search chooses one
 # lengthscale for all inputs. We know which inputs matter, and see which methods find them.
 
@@ -69,14 +69,14 @@ def prepared(split):
 
 
 # %% [markdown]
-# ## 2. SVGP, as a GPflow user would learn it
+# ## 2. SVGP, as a GPflow user would train it
 #
 # All methods start at the same kernel with the same priors, `gb.priors.ard_kernel`. They have the
 # same inducing points, which stay fixed. `adam_svgp` is the usual recipe: natural-gradient steps on
-# q alternate with Adam steps on the kernel, in one compiled function. We keep the best of three
-# rates by its bound, and count only the time of this fit. Natural-gradient steps have size 0.1,
-# because larger steps may fail if the variance grows (see `versus_svgp`). `lbfgs_svgp` optimizes
-# everything together by SciPy.
+# q alternate with Adam steps on the kernel, in one compiled function. We keep the fit with the best
+# bound of three rates, and count only its time. Natural-gradient steps have size 0.1, because
+# larger steps may fail if the variance grows (see `versus_svgp`). `lbfgs_svgp` optimizes everything
+# together with SciPy.
 
 
 # %%
@@ -173,8 +173,8 @@ Hinge, LevelHinge = gb.likelihoods.Hinge, gb.likelihoods.LevelHinge
 # %% [markdown]
 # ## 4. SVC by grid search
 #
-# C and gamma come from a grid of 25, then Platt's sigmoid from five folds. All inputs share one
-# gamma: with a gamma for each input, a grid of five values would have 5^11 entries.
+# C and gamma come from a grid of 25 pairs, and then Platt's sigmoid from five folds. All inputs
+# share one gamma: with a gamma for each input, a grid of five values would have 5^11 entries.
 
 
 # %%
@@ -257,7 +257,7 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 # With Bernoulli's likelihood, three algorithms end at the same bound and the same scores. VEM takes
 # half the time of natural gradients and Adam on Friedman's function, and a third on breast cancer,
 # and it has no rate to choose. L-BFGS on everything together takes about four times as long as VEM.
-# Adam's time is that of the best of three rates, although all three were fitted.
+# Adam's time is the time of the best of three rates, although all three were fitted.
 #
 # The hinge has the least error, NLL and calibration error on Friedman's function. There all methods
 # find the three strongest inputs, the fourth and, barely, the fifth. The hinge separates the five

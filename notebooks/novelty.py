@@ -14,7 +14,7 @@
 # # Novelty
 #
 # The score of this one-class support vector machine has an uncertainty. We look at it near the
-# training rows and far from them, and add a few labelled outliers.
+# training rows and far from them, and add a few labeled outliers.
 
 # %%
 import matplotlib.pyplot as plt
@@ -57,9 +57,9 @@ agree = np.mean(svm.predict(plane) == detector.predict(plane))
 print(f"OneClassSVM() with its own kernel says the same at {agree:.2f} of the places")
 
 # %% [markdown]
-# ## A few labelled outliers
+# ## A few labeled outliers
 #
-# They change the link, not the detector: the score becomes a probability.
+# Labeled outliers change the link, not the detector: the score becomes a probability.
 
 # %%
 rng = np.random.default_rng(0)

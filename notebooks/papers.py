@@ -13,8 +13,8 @@
 # %% [markdown]
 # # The papers in ten cells
 #
-# From equation 5 of Wenzel et al. (2017) to Algorithm 1 of Wistuba & Rawat (2018), with the papers'
-# names. For comparison, GPflow's `SVGP` has the same kernel, the same Z and natural gradients.
+# We go from equation 5 of Wenzel et al. (2017) to Algorithm 1 of Wistuba & Rawat (2018), with the
+# papers' names. For comparison, GPflow's `SVGP` has the same kernel and Z, and natural gradients.
 
 # %% short="N, M = 60, 10"
 N, M = 300, 20
@@ -113,7 +113,7 @@ print("rates", np.round(history.learning_rate, 3)[[0, 2, -1]])
 # ## 6. Section 4.3: hyperparameters without cross-validation
 #
 # The paper learns on minibatches, like `ML2`; `VEM` needs no learning rate. SVGP with Bernoulli has
-# the same kernel and Z. It learns q by natural gradients, and its kernel by Adam.
+# the same kernel and Z. It learns q with natural gradients, and its kernel with Adam.
 
 
 # %%
@@ -175,9 +175,9 @@ assert np.allclose(f, svc.decision_function(gram), atol=1e-2)
 # %% [markdown]
 # ## 9. Wistuba & Rawat, eq. 4: several classes, three objectives
 #
-# "wistuba2018" is the paper's objective. It replaces the largest rival by the rival of largest
-# mean. It can therefore exceed the expectation of the loss, so it is no bound. "augmented" is the
-# bound with the same GIG variables.
+# "wistuba2018" is the paper's objective. It replaces the largest rival with the rival of largest
+# mean. It can therefore exceed the expectation of the loss, so it is not a bound. "augmented" is a
+# true bound, with the same GIG variables.
 
 # %%
 C = 3

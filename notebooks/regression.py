@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Regression with error bars
 #
-# Support vector regression is a likelihood. We look at the effect of outliers on it and on a
-# Gaussian process, at the quality of its error bars, and at quantiles that do not cross.
+# Support vector regression is a likelihood. We compare the effect of outliers on this model and on
+# a Gaussian process, and look at the quality of error bars and at quantiles that do not cross.
 
 # %%
 import gpflow
@@ -63,8 +63,8 @@ for axis, title, line, ends in [
 plt.show()
 
 # %% [markdown]
-# The Gaussian process explains the outliers by more noise everywhere. With the epsilon-insensitive
-# loss outliers have little effect, so the band is as wide as most rows need.
+# The Gaussian process explains the outliers with more noise everywhere. With the
+# epsilon-insensitive loss outliers have little effect, so the band is as wide as most rows need.
 
 # %%
 truth = np.sin(2 * X[:, 0])

@@ -14,8 +14,8 @@
 # # Replacing SVC(probability=True)
 #
 # scikit-learn 1.9 deprecates `SVC(probability=True)` and removes it in 1.11. This notebook compares
-# it, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds, and shows what
-# changes for existing code.
+# this SVC, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds, and shows
+# what changes for existing code.
 
 # %%
 import sys
@@ -53,7 +53,7 @@ NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 5
 # | `C` and `gamma` by `GridSearchCV` | chosen and learned inside, or given: `penalty`, `kernel` |
 # | `kernel="linear"` | `kernel="linear"` |
 # | `class_weight`, `sample_weight` | the same |
-# | `random_state` (of Platt's folds) | `random_state` (matters beyond 2000 rows) |
+# | `random_state` (of Platt's folds) | `random_state` (it matters beyond 2000 rows) |
 # | `predict_proba`, `predict_log_proba`, `predict` | the same |
 # | `decision_function`: distance from the border | the same sign: Phi^-1(p); more classes: log p |
 # | `support_vectors_` | `prediction.soft_support_vectors(model_, ...)` |
@@ -99,7 +99,7 @@ METHODS = {
 # %% [markdown]
 # ## 2. Scores
 #
-# Every row is predicted once, by a fit to the other folds.
+# Every row is predicted once, from a fit to the other folds.
 
 
 # %%
@@ -196,8 +196,8 @@ changes.round(4)
 #
 # Errors are those of `predict`. `disagree` counts the rows for which `predict` and `predict_proba`
 # give different classes. `time` is the processor time of all fits, relative to
-# *SVC(probability=True)*, which chooses nothing. Our times include some seconds for tracing graphs
-# in the first fit of a kind.
+# *SVC(probability=True)*, which chooses nothing. Our times include a few seconds for tracing graphs
+# in the first fit of each kind.
 
 # %%
 table = rows.set_index(["data", "method"])
@@ -213,10 +213,10 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 #
 # On the generated set, `BSVMClassifier()` is the best of the five in all four scores. On wine it
 # has the best probabilities, but one more error than SVC. On breast cancer it has the fewest
-# errors, while the tuned SVC has a slightly better NLL and Brier score. It takes two to twelve
-# times as long as SVC with its grid, and far longer than an SVC that chooses nothing. `quick` is as
-# good if classes overlap, but too cautious if they are clean, as its calibration error on wine
-# shows.
+# errors, while the tuned SVC has a slightly better NLL and Brier score. `BSVMClassifier()` takes
+# two to twelve times as long as SVC with its grid, and far longer than an SVC that chooses nothing.
+# `quick` is as good if classes overlap, but too cautious if they are clean, as its calibration
+# error on wine shows.
 #
 # Neither the order of the rows nor the seed changes our results. A seed matters only beyond 2000
 # rows, because the kernel is then learned from a random part of them.

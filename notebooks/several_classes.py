@@ -34,7 +34,7 @@ X, X_test = scaler.transform(X), scaler.transform(X_test)
 Y = y[:, None].astype(float)
 
 # %% [markdown]
-# ## 1. Swap the likelihood; the rest stays
+# ## 1. Swap the likelihood; everything else stays
 #
 # The engine is the same as for two classes: a sweep is a natural-gradient step for all classes. If
 # a full step would overshoot, it is damped, so that the ELBO rises in every sweep.
@@ -60,9 +60,9 @@ plt.show()
 # %% [markdown]
 # ## 2. The doubt shows possible errors
 #
-# The *variation ratio* is the probability that f favours a class other than the predicted one. The
+# The *variation ratio* is the probability that f favors another class than the predicted class. The
 # *mutual information* is the part of the doubt that more data can remove. Most errors are among the
-# most doubtful rows. If a person decides these, fewer errors are left.
+# most doubtful rows. If a person decides these rows, fewer errors are left.
 
 # %%
 doubts = {
@@ -84,8 +84,8 @@ plt.show()
 # %% [markdown]
 # ## 3. Rows far from all data are doubtful
 #
-# We predict noise that is no digit. Its probabilities still favour some class, but its mutual
-# information shows that the model has seen nothing like it.
+# We predict rows of noise. Their probabilities still favor some class, but their mutual information
+# shows that the model has seen nothing like them.
 
 # %%
 noise = np.random.default_rng(0).normal(scale=3, size=(200, 64))
@@ -103,7 +103,7 @@ assert np.median(information) > 2 * np.median(doubts["mutual information"])
 # `BSVMClassifier` does all this with `fit` and `predict_proba`. It has two losses: one-vs-rest
 # hinges at every level of probability, or a single hinge (Crammer and Singer's, or one-vs-rest).
 # Without arguments it chooses the loss, learns a lengthscale for each of the 64 pixels, and lets
-# the number of inducing points grow. This takes some minutes here.
+# the number of inducing points grow. This takes a few minutes here.
 
 # %%
 for options in ({"loss": "levels"}, {"loss": "hinge"}, {"loss": "hinge", "multi_class": "ovr"}):

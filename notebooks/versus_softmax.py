@@ -42,10 +42,10 @@ SIZES, MAX_STEPS = (0.5, 0.1, 0.02), 120
 #
 # The expectation under Softmax has no closed form. Its bound is a mean of 100 draws, so that a
 # single value does not show convergence. The bound of RobustMax uses quadrature. Both train on all
-# rows: by natural-gradient steps on q of three sizes, or by Adam on q at a rate of 0.05. We keep
-# the fit with the highest bound. The bound of RobustMax is far from concave, and large
-# natural-gradient steps at once give a covariance that is not positive definite. We therefore begin
-# with the step of a single row.
+# rows, with natural-gradient steps on q of three sizes, or with Adam on q at a rate of 0.05. We
+# keep the fit with the highest bound. The bound of RobustMax is far from concave, and initially
+# large natural-gradient steps give a covariance that is not positive definite. We therefore begin
+# with the step size of a single row.
 
 
 # %%
@@ -159,7 +159,7 @@ def fit_svgp(likelihood, num_classes, data, Z, settings):
 # ## 2. Our likelihoods
 #
 # `CrammerSinger` has the papers' penalty 2, or the penalty 8, which suits clean classes, without
-# and with calibration by leave-one-out marginals. The other likelihood has one-vs-rest levels of
+# and with calibration on leave-one-out marginals. The other likelihood has one-vs-rest levels of
 # probability. A fit is one call without choices. We time a second call, which does not trace.
 
 
@@ -207,7 +207,7 @@ THEIRS = {
 # %% [markdown]
 # ## 3. All methods on all folds
 #
-# Every row of iris and wine is predicted once, by a fit to the other folds. For digits, a fit to
+# Every row of iris and wine is predicted once, from a fit to the other folds. For digits, a fit to
 # one half predicts the other half. GPflow's settings are chosen on the first fold and kept.
 
 
@@ -297,13 +297,13 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 #
 # NLL separates the methods. Softmax is far too cautious with this kernel, and has the worst NLL on
 # all three sets. Levels of penalty 2 are next, for the same reason. Both need another kernel (see
-# `learned_kernels`). On iris, RobustMax is behind most of ours, and levels of penalty 8 are best.
-# On wine and digits, RobustMax is ahead of Crammer and Singer's hinge with penalty 2, and as good
-# as the hinge with penalty 8. Calibration makes this last hinge the best on both sets.
+# `learned_kernels`). On iris, RobustMax is behind most of our likelihoods, and levels of penalty 8
+# are best. On wine and digits, RobustMax is ahead of Crammer and Singer's hinge with penalty 2, and
+# as good as the hinge with penalty 8. Calibration makes this last hinge the best on both sets.
 #
-# GPflow's fits take two to eighteen times as long as ours, without the three other settings that
-# had to be tried. Softmax needed another step size on each set. RobustMax had not converged on
-# digits after its 120 steps, and might improve with more.
+# GPflow's fits take two to eighteen times as long as ours, not counting the three other settings
+# that had to be tried. Softmax needed a different step size on each set. RobustMax had not
+# converged on digits after its 120 steps, and might improve with more steps.
 
 # %% [markdown]
 # ## What this does not show
@@ -315,4 +315,4 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 #   rows.
 # - Significance: differences of one or two rows on iris and wine are chance, and so is the order of
 #   methods there.
-# - The time to choose: it includes neither GPflow's other settings nor our other penalty.
+# - The time of choosing: the times include neither GPflow's other settings nor our other penalty.

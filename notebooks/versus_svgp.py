@@ -15,7 +15,7 @@
 #
 # A GPflow user can swap the likelihood, the model, or both. This notebook compares steps, time,
 # bound, error, negative log-likelihood and calibration, on the same rows, inducing points and
-# kernel. The kernel stays fixed here, so that only the bound and its optimisation differ. For a
+# kernel. The kernel stays fixed here, so that only the bound and its optimization differ. For a
 # learned kernel, see the notebook `learned_kernels`.
 
 # %%
@@ -79,9 +79,9 @@ def usual_kernel(num_features):
 # ## 2. The ways to fit
 #
 # GPflow's `NaturalGradient` uses all rows, in a compiled step that also returns the bound, as an
-# SVGP user would write it. It stops by the rule of `gb.fit`: when a step gains less than 1e-5 of
-# the bound. For each data set we take the best of three step sizes, in hindsight. Times are
-# processor seconds of a second fit, because the first fit also traces.
+# SVGP user would write it. It stops as `gb.fit` does, when a step gains less than 1e-5 of the
+# bound. For each data set we take the best of three step sizes, in hindsight. Times are processor
+# seconds of a second fit, because the first fit also traces.
 
 
 # %%
@@ -290,25 +290,26 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 #
 # If you swap only the model, nothing else changes: *BSVM, Bernoulli* ends at the bound and the
 # scores of SVGP, in fewer steps. It takes as long on the small set, and a third of the time on the
-# other. If you swap only the likelihood, GPflow's natural gradients find the same result as `BSVM`.
+# generated set. If you swap only the likelihood, GPflow's natural gradients end where `BSVM` does.
 #
 # Without calibration, the hinge has worse probabilities than Bernoulli if classes overlap, and
-# better ones if classes are clean. Calibration costs half a fit. The hinge is then .001 nats behind
-# Bernoulli on the generated set, and .02 ahead on breast cancer. Levels are slightly ahead of
-# Bernoulli in NLL and error on the generated set, and about equal on the other, at twice the time
-# of a hinge.
+# better probabilities if classes are clean. Calibration costs half a fit. The hinge is then .001
+# nats behind Bernoulli on the generated set, and .02 ahead on breast cancer. Levels are slightly
+# ahead of Bernoulli in NLL and error on the generated set, and about equal on the other, at twice
+# the time of a hinge.
 #
-# Tracing dominates a first fit, which takes three to eight units of time for ours, and about 15 for
-# natural-gradient steps of GPflow. Graphs are shared: the calibrated hinge comes after another
-# hinge, and needs no new graphs. At a kernel of large variance, none of three step sizes works with
-# Bernoulli, and two of three work with the hinge. `BSVM` works with both.
+# Tracing dominates a first fit, which takes three to eight units of time for our models, and about
+# 15 for natural-gradient steps of GPflow. Graphs are shared: the calibrated hinge comes after
+# another hinge, and needs no new graphs. At a kernel of large variance, none of three step sizes
+# works with Bernoulli, and two of three work with the hinge. `BSVM` works with both.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - A learned kernel, see `learned_kernels`: another kernel may change the order of scores.
-# - Minibatches, and more than a few thousand rows, see `many_rows`. With few rows most of the time
-#   is for calls, not for arithmetic, so ratios change with the numbers of rows and inducing points.
+# - A learned kernel (see `learned_kernels`): another kernel may change the order of scores.
+# - Minibatches, and more than a few thousand rows (see `many_rows`). With few rows, most of the
+#   time goes into calls, not into arithmetic, so ratios depend on the numbers of rows and points.
 # - The true likelihood: the labels of the generated set come from a logistic function, which is
-#   nearly Bernoulli's. The hinge is not a distribution of labels, and its bound is no evidence.
+#   nearly Bernoulli's. The hinge is not a distribution of labels, so its bound does not bound an
+#   evidence.
 # - Other data: we use two sets, and docs/lab/quality.md has 33.
