@@ -117,7 +117,7 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
     """:return: sentences on sets that an interrupt cut short."""
-    early = {True: "ended early; only finished folds are shown", False: "was not started"}
+    early = {True: "ended early; only finished fits are shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
 

@@ -195,7 +195,12 @@ class Comparison:
     @property
     def ended_early(self) -> bool:
         """:return: True if there are results, but not for all models and folds."""
-        return 0 < len(self.fold_scores) < self.settings.folds * len(self.models)
+        return 0 < len(self.fold_scores) < self.num_fits
+
+    @property
+    def num_fits(self) -> int:
+        """:return: the number of fits of all models to all folds."""
+        return self.settings.folds * len(self.models)
 
     def _one(self, name: str, fold: Fold) -> FoldScore:
         made = partial(FoldScore, self.dataset.name, name, fold.number)
@@ -226,7 +231,7 @@ def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tq
     :param progress: whether to show a bar (None: on terminals).
     :return: one bar for all fits.
     """
-    total = sum(one.settings.folds * len(one.models) for one in comparisons)
+    total = sum(one.num_fits for one in comparisons)
     return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)
 
 

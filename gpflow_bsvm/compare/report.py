@@ -96,10 +96,10 @@ def table(comparison: Comparison) -> str:
         for name, (_, digits) in TIMES.items():
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
-    folds = comparison.settings.folds
-    done = max(record["folds"] for record in records)
-    early = [f"  ended early, after {done} of {folds} folds"] if comparison.ended_early else []
-    return "\n".join(lines + early + _footnotes(records))
+    if comparison.ended_early:
+        fits = f"{len(comparison.fold_scores)} of {comparison.num_fits}"
+        lines.append(f"  ended early, after {fits} fits")
+    return "\n".join(lines + _footnotes(records))
 
 
 def verdicts(comparison: Comparison) -> list[str]:

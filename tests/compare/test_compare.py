@@ -328,6 +328,6 @@ def test_one_fold_of_several_has_no_deviation_and_no_star():
     done.fold_scores = [score for score in done.fold_scores if score.fold == 0]
     lines = report.table(done).splitlines()
     assert not any(sign in line for line in lines[2:] for sign in "±*")
-    assert lines[-1] == "  ended early, after 1 of 2 folds"
+    assert lines[-1] == "  ended early, after 3 of 6 fits"
     assert report.summary(done.fold_scores)[0]["std"]["nll"] is None
     assert "*" in report.table(three(num_classes=2))
