@@ -18,9 +18,9 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from ..data.batch import joined
-from ..data.digests import digest
+from ..data.batch import digest, joined
 from ..data.passes import add as added
+from ..data.passes import map_over, sum_over
 from ..data.readers import MOST_LABELS, Check
 from ..data.sources import Remote
 from ..optional import require
@@ -159,12 +159,12 @@ class Partitions(Remote):
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `Remote`."""
-        how, parts = self.run(functools.partial(workers.summed, function, add), along, add)
+        how, parts = self.run(functools.partial(sum_over, function=function, add=add), along, add)
         return self.cluster.tree(how, parts)
 
     def map(self, function: Callable[..., Any], along: Any) -> Any:
         """See `Remote`."""
-        _, parts = self.run(functools.partial(workers.mapped, function), along)
+        _, parts = self.run(functools.partial(map_over, function=function), along)
         return joined(self.cluster.results(parts))
 
     def digests(self) -> dict[str, str]:

@@ -12,10 +12,8 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..data.batch import regrouped
-from ..data.digests import digests
-from ..data.passes import add, map_over, sum_over
-from ..data.pieces import Piece
+from ..data.batch import Piece, digests, regrouped
+from ..data.passes import add
 from ..data.readers import MOST_LABELS, checked
 from ..data.sources import Source
 
@@ -30,7 +28,7 @@ class Sent(NamedTuple):
 class Job(NamedTuple):
     """The work on each partition."""
 
-    function: Callable[..., Any]  #: of the partition as a `Source`, and accompanying rows
+    function: Callable[..., Any]  #: of the partition as a `Source`, and `along`
     views: tuple[Callable[[Any], Any], ...] = ()  #: functions of a chunk, called before `function`
     structure: Any = ()  #: structure of the accompanying rows
     add: Callable[[Any, Any], Any] = add  #: adds results of `function`
@@ -96,7 +94,7 @@ def done(sent: Sent, chunks: list[Any], beside: list[AnyNDArray]) -> Any:
     """:return: a job's results for a partition, as arrays."""
     job: Job = _open(sent)
     along = tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, beside)))
-    return _arrays(job.function(_Chunks(chunks, job.views), along))
+    return _arrays(job.function(_Chunks(chunks, job.views), along=along))
 
 
 def added(sent: Sent, parts: list[Any]) -> Any:
@@ -104,24 +102,14 @@ def added(sent: Sent, parts: list[Any]) -> Any:
     return _arrays(functools.reduce(_open(sent).add, parts))
 
 
-def as_seen(rows: Source, _: Any) -> list[Any]:
+def as_seen(rows: Source, along: Any) -> list[Any]:
     """:return: a partition's chunks, converted by a job's views."""
     return list(rows.chunks())
 
 
-def digested(rows: Source, _: Any) -> dict[str, str]:
+def digested(rows: Source, along: Any) -> dict[str, str]:
     """See `digests`."""
     return digests(rows.chunks())
-
-
-def summed(function: Callable[..., Any], add: Any, rows: Source, along: Any) -> Any:
-    """See `passes.sum_over`."""
-    return sum_over(rows, function, along, add=add)
-
-
-def mapped(function: Callable[..., Any], rows: Source, along: Any) -> Any:
-    """See `passes.map_over`."""
-    return map_over(rows, function, along)
 
 
 def _arrays(tensors: Any) -> Any:

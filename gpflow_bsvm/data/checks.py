@@ -13,8 +13,7 @@ from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import as_column, class_numbers
-from .pieces import Origin
-from .sparse import SparseRows
+from .batch import Origin, SparseRows
 
 #: The origin of a complete data set.
 _WHOLE = Origin()

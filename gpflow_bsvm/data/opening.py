@@ -11,9 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from .checks import check_weights
-from .readers import Check, Reader
+from .readers import Blocks, Check, DatasetBatches, MappedArrays, Reader
 from .sources import ArraySource, Source
-from .streams import Blocks, DatasetBatches, MappedArrays
 
 #: Data of other libraries: for each library a test of X and a function that makes a `Reader`.
 #: Packages for a library, such as `cluster`, register here when imported.

@@ -10,9 +10,9 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
+from ..data.batch import Origin
 from ..data.checks import check_data, check_inputs, check_size
 from ..data.opening import open_source
-from ..data.pieces import Origin
 from ..data.readers import Reader
 from ..data.sources import Source
 from ..likelihoods.hooks import check_labels

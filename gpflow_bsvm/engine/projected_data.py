@@ -13,8 +13,7 @@ from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch, take
-from ..data.prefetch import closed_at_end
-from ..data.sources import Derived, Remote, Source
+from ..data.sources import Derived, Remote, Source, closed_at_end
 from .contracts import Model, chunk_rows
 from .projection import Features, Projected, Projector
 from .statistics import Statistics, compiled_accumulate

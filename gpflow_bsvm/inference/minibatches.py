@@ -12,7 +12,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_elbo, check_whole
-from ..data.minibatches import BatchGroup, batch_groups
+from ..data.sampling import BatchGroup, batch_groups
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve, without_point

@@ -11,8 +11,7 @@ from gpflow.base import AnyNDArray
 
 from ..checks import NotFinite
 from ..data.batch import Batch
-from ..data.prefetch import closed_at_end
-from ..data.sources import Source
+from ..data.sources import Source, closed_at_end
 from ..engine.contracts import Model
 from ..engine.natural import compiled_solve
 from ..engine.projection import Features, Projector

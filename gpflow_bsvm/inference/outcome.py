@@ -11,8 +11,7 @@ from gpflow.likelihoods import Likelihood
 from sklearn.exceptions import ConvergenceWarning
 
 from ..data.passes import sum_over
-from ..data.prefetch import closed_at_end
-from ..data.sources import Source
+from ..data.sources import Source, closed_at_end
 from ..engine.contracts import Model
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.prior import plain_points

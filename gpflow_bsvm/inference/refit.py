@@ -13,8 +13,7 @@ from gpflow.config import default_float
 
 from ..checks import check_elbo
 from ..data.batch import take
-from ..data.prefetch import closed_at_end
-from ..data.sources import Source
+from ..data.sources import Source, closed_at_end
 from ..engine.contracts import Model, shares_shifts
 from ..engine.e_step import Ascent
 from ..engine.natural import Natural, compiled_solve

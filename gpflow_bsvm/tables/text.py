@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import Later
-from .arff import Arff
 from .cells import arrow, compute
 from .formats import (
+    Arff,
     Format,
     Parquet,
     Partition,

@@ -1,4 +1,4 @@
-"""Rows of a fit, read from files."""
+"""Rows in one or several files, read piece by piece."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..data.pieces import Origin, Piece
-from ..data.readers import Reader
-from ..optional import require
-from ..tables.cells import as_text
-from ..tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
-from ..tables.reading import Options, Reading
-from ..tables.table import Table
+from .data.batch import Origin, Piece
+from .data.readers import Reader
+from .optional import require
+from .tables.cells import as_text
+from .tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
+from .tables.reading import Options, Reading
+from .tables.table import Table
 
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
+
+__all__ = ["CSVFiles", "Files", "OtherFiles", "ParquetFiles", "Reading"]
 
 #: Number of rows of a column to read at a time.
 _COLUMN_ROWS = 2**17
