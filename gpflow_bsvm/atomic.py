@@ -75,9 +75,9 @@ def _told(number: int, why: str | None, path: Path) -> OSError:
     return OSError(number, why, str(path))
 
 
-def check_room(path: Path, num_bytes: int = 2**24) -> None:
+def check_room(path: Path) -> None:
     """
-    Write `num_bytes` bytes next to a future file, and remove them.
+    Write 16 MB next to a future file, and remove them.
 
     :raise OSError: if the file could not be written; the message names it.
     """
@@ -86,8 +86,7 @@ def check_room(path: Path, num_bytes: int = 2**24) -> None:
     part = Path(os.path.realpath(path)).with_name(f".{path.name}.room")
     try:
         with errors_of(path, part), open(part, "wb") as file:
-            for _ in range(num_bytes // 2**20):
-                file.write(bytes(2**20))
+            file.write(bytes(2**24))
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

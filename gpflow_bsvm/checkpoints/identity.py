@@ -27,6 +27,7 @@ from ..engine.contracts import Model, networks_in
 from ..engine.structure import BOOKKEEPING, named_parameters
 from ..version import __version__
 from .directory import ANY_ORDER, Identity
+from .values import full_name
 
 #: Rows of the first minibatch, if rows can only be read in order.
 _FEW_ROWS = 100
@@ -183,7 +184,7 @@ class _Walk:
 
     def of(self, value: Any) -> str:
         if isinstance(value, enum.Enum):
-            return f"{_name(type(value))}.{value.name}"
+            return f"{full_name(type(value))}.{value.name}"
         if isinstance(value, (*_PLAIN, types.ModuleType)):
             return value.__name__ if isinstance(value, types.ModuleType) else repr(value)
         if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
@@ -232,16 +233,14 @@ class _Walk:
         inner = [getattr(value, name, None) for name in _INNER]
         if found := [one for one in inner if isinstance(one, types.FunctionType)]:
             return self.of(found[0])
-        return _name(value) if inspect.isroutine(value) else ""
+        return full_name(value) if inspect.isroutine(value) else ""
 
     def _function(self, function: Any) -> str:
         code = function.__code__
         beside = function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", 0)
-        told = f"{_name(function)}, {self._all(beside)}, {self._code(code, function.__doc__)}"
+        told = f"{full_name(function)}, {self._all(beside)}, {self._code(code, function.__doc__)}"
         written = set[str]()  # a function's own writes are no inputs
-        values = {}
-        for name, value in (*_globals(code, function.__globals__), *_cells(function)):
-            values[name] = value
+        values = dict([*_globals(code, function.__globals__), *_cells(function)])
         for one in _codes(code):
             written |= {i.argval for i in dis.get_instructions(one) if i.opname in _STORES}
         return f"{told}, {self._named({n: v for n, v in values.items() if n not in written})}"
@@ -253,30 +252,28 @@ class _Walk:
 
     def _class(self, cls: type) -> str:
         if is_library(cls):
-            return _name(cls)
+            return full_name(cls)
         own = {k: v for k, v in vars(cls).items() if not k.startswith("_abc_")}
         own = {k: v for k, v in own.items() if not k.startswith("__") or inspect.isroutine(v)}
-        return f"{_name(cls)}, {self._all(cls.__bases__)}, {self._named(own)}"
+        return f"{full_name(cls)}, {self._all(cls.__bases__)}, {self._named(own)}"
 
     def _object(self, value: Any) -> str:
         cls = value.__class__
         if hasattr(value, "get_config"):  # Keras numbers layer names per process
             return f"{self.of(cls)}, {re.sub(r'_[0-9]+', '', str(_config(value)))}"
-        ours = _name(cls).partition(".")[0] in ("gpflow", "gpflow_bsvm")
+        ours = full_name(cls).partition(".")[0] in ("gpflow", "gpflow_bsvm")
         if is_library(cls) and not (ours or isinstance(value, tf.Module)):
-            return _name(cls) if " at 0x" in repr(value) else repr(value)
+            return full_name(cls) if " at 0x" in repr(value) else repr(value)
         state = vars(value) if self._objects and hasattr(value, "__dict__") else {}
         own = {k: v for k, v in state.items() if k not in BOOKKEEPING and k[:6] != "_self_"}
         return f"{self.of(cls)}, {self._named(own)}"
 
 
-def _name(value: Any) -> str:
-    return f"{value.__module__}.{value.__qualname__}"
-
-
 def _in_order(values: Collection[Any]) -> list[Any]:
     """:return: members of a set, in the same order in every process."""
-    return sorted(values, key=lambda one: _name(one) if hasattr(one, "__qualname__") else repr(one))
+    return sorted(
+        values, key=lambda one: full_name(one) if hasattr(one, "__qualname__") else repr(one)
+    )
 
 
 _STORES = ("STORE_GLOBAL", "STORE_DEREF")
