@@ -235,6 +235,9 @@ def _tensor(one: Any) -> Any:
     return tf.convert_to_tensor(one) if isinstance(one, (np.ndarray, np.generic)) else one
 
 
+# The rest runs on the workers.
+
+
 class _Sent(NamedTuple):
     """A pickled function, and the sender's GPflow settings."""
 
