@@ -112,8 +112,10 @@ class SVMLight(Format):
         try:
             self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
         except ValueError as error:
-            hint = "labels and values of svmlight files must be numbers; words need CSV or Parquet"
-            raise ValueError(f"{error}: {hint}") from error
+            hint = ""
+            if "sorted" not in str(error):
+                hint = ": labels and values must be numbers; words need CSV or Parquet"
+            raise ValueError(f"{str(error).rstrip('.')}{hint}") from error
         self.path = path
         self.num_rows = len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
