@@ -298,7 +298,7 @@ def test_weights_of_arff_and_words_of_svmlight_are_told(tmp_path):
     with pytest.raises(ValueError, match="labels and values must be numbers"):
         read(path, classes="auto")
     path.write_text("1 3:1 2:4\n2 1:1\n")
-    with pytest.raises(ValueError, match="should be sorted and unique$"):
+    with pytest.raises(ValueError, match=r"should be sorted and unique$"):
         read(path, classes="auto")
 
 
