@@ -22,7 +22,7 @@ from ..engine.prior import plain_points
 from ..engine.projection import project
 from ..engine.statistics import marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
-from ..estimators.inputs import shift_and_scale
+from ..estimators.columns import shift_and_scale
 from ..likelihoods.base import probabilities
 from ..models.features import SparseFeatures
 from ..version import __version__
