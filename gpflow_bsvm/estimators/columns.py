@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.kernels import ChangePoints, Constant, Kernel, Linear, Sum
+from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, Sum
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,8 +33,9 @@ def parts_of(kernel: Kernel) -> list[Kernel]:
 def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> list[int]:
     """
     The columns that must stay unscaled for a user's kernel: codes, and columns of `ChangePoints`,
-    whose locations are in units of X. A column holds codes if f depends on it but has no slope
-    along it, as in `Coregion`, `Categorical` and custom kernels that test x and x' for equality.
+    whose locations are in units of X. A column holds codes if a term of the kernel depends on it
+    but has no slope along it, as in `Coregion`, `Categorical` and custom kernels that test x and x'
+    for equality.
 
     :param X: [N, D], unscaled.
     :param fill: see `inputs.medians`.
@@ -49,11 +50,24 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
         about = _misfit(kernel, X.shape[1])
         name = f"the kernel {type(kernel).__name__} does not take X of {X.shape[1]} columns: "
         raise ValueError(f"{name if about else ''}{about or error}{_added(fill)}") from error
-    # Test both: smooth kernels have no slope at equal rows, equality tests none near them.
-    flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
     kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
-    return sorted(kept | {c for c in np.flatnonzero(flat).tolist() if _depends(kernel, X, c)})
+    # Smooth terms of the same columns must not hide a term that uses them as codes.
+    return sorted(kept.union(*(_codes(term, X) for term in _terms(kernel))))
+
+
+def _terms(kernel: Kernel) -> list[Kernel]:
+    """:return: the kernels that sums, products and change points combine."""
+    if not isinstance(kernel, Combination):
+        return [kernel]
+    return [term for part in kernel.kernels for term in _terms(part)]
+
+
+def _codes(kernel: Kernel, X: AnyNDArray) -> list[int]:
+    """:return: the columns that a kernel uses as codes."""
+    # Test both: smooth kernels have no slope at equal rows, equality tests none near them.
+    flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
+    return [column for column in np.flatnonzero(flat).tolist() if _depends(kernel, X, column)]
 
 
 def _flat(kernel: Kernel, X: AnyNDArray, X2: AnyNDArray) -> AnyNDArray:
@@ -152,7 +166,8 @@ class Attributes:
         """
         check_is_fitted(self)
         found = self._with_lengthscales()
-        if all(scales.shape == () and part.active_dims == slice(None) for part, scales in found):
+        D = self._num_columns
+        if all(scales.shape == () and len(columns_of(part, D)) == D for part, scales in found):
             raise AttributeError("the kernel has one lengthscale for all columns")
         slopes = 1 / self.lengthscales_
         return np.asarray(slopes / slopes.sum())

@@ -146,7 +146,8 @@ def check_are_numbers(y: Any) -> Any:
         return y
     if words := [one for one in given if isinstance(one, str)]:
         raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")
-    missing = [one is None or type(one).__name__ in ("NAType", "NaTType") for one in given]
+    texts = ("NAType", "NaTType")
+    missing = [one is None or type(one).__name__ in texts or one != one for one in given]
     if any(missing):
         raise ValueError(f"Input y contains NaN: row {np.argmax(missing)} has no label; drop it")
     return np.asarray(y, np.float64)

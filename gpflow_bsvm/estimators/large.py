@@ -230,16 +230,20 @@ def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: B
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
-    Select and learn on a sample, then fit q to all rows, starting from the sample's scaled q.
+    Select and learn on a sample. If it lacks rows, then fit q to all rows, starting from the
+    sample's scaled q.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
-    :raise ValueError: as in `survey`, and for non-numeric rows; the message names their position.
+    :raise ValueError: as in `survey`, for weights that are all 0, and for non-numeric rows; the
+        message names their position.
     """
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found = Survey(**stages.result("survey", lambda: survey(source, seed, classes)._asdict()))
+    if not found.weight[0]:
+        raise ValueError("sample_weight must not be all zero: no row would count")
     source.known_rows = found.num_rows
     estimator.fill_ = None
     encoding = estimator._learn_survey(rows, found)
@@ -249,15 +253,17 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     data = inputs.merge_equal(X, np.asarray(Y, X.dtype), (weight[:, None] * factors)[:, 0])
     names = getattr(rows, "features", None)
     sample, codes = estimator._learn_scale(data, found.scaler, names)
-    num_rows = found.num_rows if len(weight) < found.num_rows else len(data[0])
-    spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
-    model = estimator.model_
-    model.num_data = None
-    scale_up(model, 1 / float(weight.sum() / found.weight[0]))
-    prepared = Prepared(source, estimator.scaler_, encoding)
-    estimator.history_ = fit_q(spec, model, prepared, "q of all rows")
-    model.num_data = found.num_rows
+    complete = len(weight) < SAMPLE_ROWS or len(weight) == found.num_rows
+    spec = estimator._learn_model(sample, codes, seed, stages, None if complete else found.num_rows)
+    if not complete:
+        model = estimator.model_
+        model.num_data = None
+        scale_up(model, 1 / float(weight.sum() / found.weight[0]))
+        prepared = Prepared(source, estimator.scaler_, encoding)
+        estimator.history_ = fit_q(spec, model, prepared, "q of all rows")
+        model.num_data = found.num_rows
     estimator._found(spec, sample)
+    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     if names is not None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
 

@@ -108,7 +108,7 @@ def _parts(model: Any) -> tuple[Kernel, float]:
 
 def _as_rbf(kernel: Kernel) -> tuple[float, float]:
     """:return: gamma and variance."""
-    whole = kernel.active_dims == slice(None)
+    whole = isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None)
     scales = np.unique(kernel.lengthscales.numpy()) if type(kernel) is SquaredExponential else []
     if not whole or len(scales) != 1:
         raise ValueError(

@@ -47,6 +47,8 @@ def kernels():
         "Same": (first * Same(active_dims=[1]), [1]),
         "both": (Coregion(4, 1, active_dims=[1]) + first * Same(active_dims=[2]), [1, 2]),
         "Categorical": (Categorical(first, second, 4), [2]),
+        "shared": (SquaredExponential() + Same(active_dims=[1]), [1]),
+        "product": (SquaredExponential() * (Matern32() + Coregion(4, 1, active_dims=[1])), [1]),
         "short": (Matern32(lengthscales=1e-4) + gpflow.kernels.White(), []),
         "long": (SquaredExponential(lengthscales=1e6) * gpflow.kernels.ArcCosine(), []),
         "linear": (Linear() + gpflow.kernels.Constant(), []),

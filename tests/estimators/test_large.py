@@ -110,9 +110,8 @@ def test_a_sample_of_everything_gives_the_fit_in_memory(data, options):
     outside = make(inference=gb.inference.CAVI(tol=1e-10), **options).fit(blocks(*data))
     np.testing.assert_array_equal(outside.classes_, inside.classes_)
     for found, expected in zip(state(outside.model_), state(inside.model_)):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)  # two ways to tol
-    expected = inside.predict_proba(X)
-    np.testing.assert_allclose(outside.predict_proba(X), expected, atol=1e-5)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(outside.predict_proba(X), inside.predict_proba(X), atol=1e-8)
     np.testing.assert_array_equal(outside.predict_proba(blocks(*data)), outside.predict_proba(X))
     np.testing.assert_array_equal(outside.predict(blocks(*data)), outside.predict(X))
 
@@ -140,6 +139,20 @@ def test_a_row_read_twice_is_a_row_of_weight_two(data):
     repeated = choosing().fit(blocks(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0)))
     assert repeated.penalty_ == weighted.penalty_
     np.testing.assert_allclose(repeated.predict_proba(X), weighted.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.slow
+def test_a_row_read_twice_is_not_left_out_of_the_link_alone(data):
+    X, Y = (part[:60] for part in data)
+    fit = make(loss="hinge", num_inducing=10).fit
+    repeated = fit(blocks(np.tile(X, (3, 1)), np.tile(Y, (3, 1))))
+    expected = fit(X, Y[:, 0].astype(int), sample_weight=np.full(60, 3.0))
+    np.testing.assert_allclose(repeated.predict_proba(X), expected.predict_proba(X), atol=1e-8)
+
+
+def test_weights_of_files_that_are_all_zero(data):
+    with pytest.raises(ValueError, match="must not be all zero"):
+        make().fit(blocks(*data, np.zeros((N, 1))))
 
 
 def test_scaling_up_is_repeating_rows_of_a_known_site():
