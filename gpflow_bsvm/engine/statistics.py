@@ -11,8 +11,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods import sites
-from ..likelihoods.base import VARIANCE_FLOOR, probabilities
-from ..likelihoods.hooks import Sites, has_hook
+from ..likelihoods.base import VARIANCE_FLOOR, Sites, has_hook, probabilities
 from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled

@@ -9,7 +9,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.kernels import ChangePoints, Kernel, MultioutputKernel
 
-from ..engine.kernel_check import check_kernel, values_of
+from ..engine.projection import check_kernel, values_of
 
 #: Names of kernels in scikit-learn.
 _INSTEAD = {

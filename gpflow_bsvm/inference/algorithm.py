@@ -14,14 +14,11 @@ from ..checkpoints.directory import Directory, open_checkpoints
 from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
-from ..engine.contracts import Model
-from ..engine.open import open_data, warn_of_fewer_rows, weighted
+from ..engine.contracts import Model, open_data, warn_of_fewer_rows, weighted
 from ..engine.shared_graph import one_fit
-from ..likelihoods.hooks import check_hook
-from .history import Callback, History, Recorder
-from .not_finite import NUMERICAL, cause_of
-from .outcome import judge
-from .run import Record, Run
+from ..likelihoods.base import check_hook
+from .outcome import NUMERICAL, cause_of, judge
+from .run import Callback, History, Record, Recorder, Run
 
 
 class Algorithm(ABC):

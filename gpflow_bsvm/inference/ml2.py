@@ -19,15 +19,14 @@ from ..data.minibatches import BatchGroup
 from ..data.sources import Source
 from ..engine.contracts import Model, as_variables, in_training, jitter_of
 from ..engine.hyperparameters import Hyperparameters
-from ..engine.m_step import compiled_expectation
 from ..engine.natural import Gaussian, Natural, blend
 from ..engine.projection import Floats, project_batch
 from ..engine.shared_graph import concrete, specs_of
 from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
-from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState
+from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState, check_optimizer, rates
 from .run import Run, Step
-from .schedules import check_optimizer, rates
 from .svi import SVI
+from .vem import compiled_expectation
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
-from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState
+from .minibatches import Adaptive, MinibatchAlgorithm, MinibatchRun, MinibatchState, rates
 from .run import Run
-from .schedules import Adaptive, rates
 
 #: Products run in single precision from this many entries (B times L M) on, and ...
 _BIG_BATCH = 1e5

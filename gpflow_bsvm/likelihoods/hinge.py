@@ -2,19 +2,123 @@ r"""A sum of hinges of affine functions of f: the base of `Hinge` and its family
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter
 from gpflow.base import AnyNDArray, TensorType
+from gpflow.utilities import positive
 
-from .base import VARIANCE_FLOOR
-from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
-from .hooks import Moments, Sites, check_hook
-from .labels import check_latents, signs
-from .penalized import Penalized
+from ..checks import check_choice
+from .base import VARIANCE_FLOOR, Hooks, Moments, Sites, check_hook
+from .classes import (
+    BinaryLikelihood,
+    CategoricalLikelihood,
+    expected_ramp,
+    normal_cdf,
+    normal_log_cdf,
+    normal_pdf,
+)
+from .labels import check_binary_labels, check_columns, check_latents, signs
+
+
+def check_penalty(penalty: float, name: str = "penalty") -> float:
+    """
+    :return: the value of an option of this name.
+    :raise ValueError: unless it is a positive, finite number.
+    """
+    value = np.asarray(penalty)
+    if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be positive and finite, a number, got {penalty!r}")
+    return float(value)
+
+
+class Penalized(Hooks):
+    r"""
+    A likelihood L = exp(-penalty loss(y, f)), optionally multiplied by its normalizer kappa in
+    training:
+
+        kappa L(y | f),   1 / kappa = max_f sum_y L(y | f),
+
+    the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
+    remainder is the probability of no label). For C classes with loss max(0, 1 + max_{t != y} f_t
+    - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
+    between these two cases: all classes tied, and one separated by the margin. Kappa does not
+    change sites or predictions, only the evidence, by a constant per datum.
+
+    If the loss is a sum of max(0, b_k), it has local variables, for any bound: see
+    `gpflow_bsvm.prediction.local_variables`.
+
+    :ivar penalty: slope of the loss, a parameter, not trainable by default.
+    :ivar bound: the training objective, one of `bounds`.
+    :cvar has_normalizer: whether kappa is known.
+    :ivar normalizer: whether to include kappa. Without kappa the evidence always prefers a smaller
+        penalty; with kappa, a large penalty for clean rows and a small one for noisy rows.
+    """
+
+    bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")
+    has_normalizer: ClassVar[bool] = True
+    sites_are_slopes: Any = True
+    #: The number of labels that share a loss.
+    num_labels: Any = 2
+
+    def __init__(
+        self,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        *,
+        normalizer: bool = False,
+        **shape: int | None,
+    ) -> None:
+        """
+        Options become attributes; `shape` holds arguments of `gpflow.likelihoods.Likelihood`.
+
+        :raise ValueError: for other values.
+        """
+        super().__init__(**shape)
+        check_choice(self.bounds, bound=bound)
+        if normalizer and not self.has_normalizer:
+            raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")
+        self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
+        self.bound = bound
+        self.normalizer = normalizer
+
+    @check_shapes("return: []")
+    def log_kappa(self) -> tf.Tensor:
+        """:return: the log of the normalizer of a loss, []; 0 if `normalizer` is False."""
+        penalty = tf.convert_to_tensor(self.penalty)
+        return self._log_kappa(penalty) if self.normalizer else tf.zeros_like(penalty)
+
+    def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
+        apart = tf.math.log1p((self.num_labels - 1) * tf.exp(-2 * penalty))
+        return -tf.maximum(math.log(self.num_labels) - penalty, apart)
+
+    def check_learnable(self) -> None:
+        """:raise ValueError: if the penalty is trainable without its normalizer."""
+        parameter: Any = self.penalty
+        if parameter.trainable and not self.normalizer:
+            how = "make the likelihood with normalizer=True, or " if self.has_normalizer else ""
+            raise ValueError(
+                f"without its normaliser, a trainable penalty goes to 0: {how}choose by "
+                "gpflow_bsvm.model_selection"
+            )
+
+    @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")
+    def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: [..., G], the losses of each row, without the penalty."""
+        raise NotImplementedError
+
+    @inherit_check_shapes
+    def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+        return tf.reduce_sum(self._scalar_log_prob(X, F, Y), axis=-1)
+
+    @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")
+    def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+        return self.log_kappa() - self.penalty * self.losses(Y, F)
 
 
 class Terms(NamedTuple):
@@ -261,3 +365,81 @@ class Hinge(HingeSum, BinaryLikelihood):
     """
 
     has_normalizer = True
+
+
+class OneClass(HingeSum, BinaryLikelihood):
+    r"""
+    The one-class support vector machine (Schoelkopf et al. 2001): f should be 1 at all training
+    rows, and its prior keeps it at 0 far from these rows,
+
+        L(1 | f) = exp(-penalty max(0, 1 - f)).
+
+    The mode is scikit-learn's `OneClassSVM` with the same kernel: f = (decision + rho) / rho, and
+    penalty = 1 / rho in scikit-learn's scale. Its nu is the largest fraction of rows with f below
+    1; a larger penalty corresponds to a smaller nu.
+
+    f(x) is a score with its variance. P(y = 1 | x), the probability that x resembles the training
+    rows, is
+
+        Phi(scale Fmu + offset),    scale 1, offset -1:
+
+    1/2 at the margin, Fmu = 1. It ignores Fvar: averaged over f as for two classes, it would
+    approach 1/2 far from all rows, where Fvar is largest. It is a guess until
+    `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to rows
+    with and without outliers. It is then the probability that a row is not an outlier, if outliers
+    are as frequent as in those rows. Outliers have label 0 or -1; other rows, including all
+    training rows, have label 1.
+    """
+
+    neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
+
+    @inherit_check_shapes
+    def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: z with p(y = 1) = Phi(z), [..., L]."""
+        return self.scale * Fmu + self.offset
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """
+        :param minibatch: whether outliers are allowed, or the rows are only a part of the data.
+        :raise ValueError: for labels other than 1 in a fit, or other than 0, -1 and 1 elsewhere.
+        """
+        Y = np.asarray(Y)
+        check_columns(Y, 1, "one-class labels must form a single column")
+        if minibatch:
+            check_binary_labels(Y, minibatch=True)
+        elif not (Y == 1).all():
+            raise ValueError(
+                f"OneClass learns from rows of one class, all of label 1, got {Y[Y != 1][0]}: "
+                "leave outliers out, and give them to gpflow_bsvm.prediction.calibrate"
+            )
+
+
+class OneVsRest(CategoricalLikelihood, HingeSum):
+    r"""
+    C binary hinges, one per class against all others,
+
+        L(y | f) = prod_c exp(-penalty max(0, 1 - t_c f_c)),   t_c = +1 if c = y, else -1,
+
+    the baseline of Wistuba & Rawat (2018), section 4, with the hinges of `Hinge`. The C models
+    share features. They are fitted together, but do not affect each other. Prediction divides the
+    binary probabilities by their sum:
+
+        P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
+
+    This is not the mean over f of any p(y | f): `conditional_mean`, means over draws and the mutual
+    information normalize before averaging. The results differ by up to .08.
+
+    See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
+    `normalizer`; kappa is a product over classes, each as for `Hinge`.
+    """
+
+    has_normalizer = True
+
+    @inherit_check_shapes
+    def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """
+        :return: binary probabilities divided by their sum, computed from logarithms to rank even
+            tiny probabilities. A negative Fvar (rounding) counts as 0.
+        """
+        log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
+        return tf.nn.softmax(log_p, axis=-1)

@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
 
 from ...checks import check_choice, check_whole
-from ...inducing_points.initial import (
+from ...inducing_points.points import (
     SUBSAMPLE,
     at_most,
     checked,
