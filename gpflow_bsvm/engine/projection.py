@@ -164,8 +164,11 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     :raise ValueError: if 1e-2 fails too; the message names the likely cause.
     """
     factor = compiled_prior_factor.bind(prior)
-    first = gpflow.config.default_jitter()
-    for jitter in _jitters(first):
+    first = gpflow.config.default_jitter()  # tried even if it is 0 or above the limit
+    jitters = [first]
+    while jitters[-1] < 0.999 * MAX_JITTER:
+        jitters.append(10 * jitters[-1] or 1e-16)
+    for jitter in jitters:
         with contextlib.suppress(tf.errors.InvalidArgumentError):
             try:
                 Lz = factor(tf.constant(jitter, gpflow.config.default_float()))
@@ -178,14 +181,6 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
                 return Lz, jitter if jitter > first else None
     reason = _why_no_factor(prior, jitter)
     raise ValueError(f"Kuu has no Cholesky factor, even with jitter {jitter:.0e}: {reason}")
-
-
-def _jitters(first: float) -> list[float]:
-    """:return: the first jitter, even 0 or above the limit, then tenfold up to the limit."""
-    jitters = [first]
-    while jitters[-1] < 0.999 * MAX_JITTER:
-        jitters.append(10 * jitters[-1] or 1e-16)
-    return jitters
 
 
 def _call_kernel(prior: Prior) -> None:

@@ -113,19 +113,16 @@ class _Walk:
         # Attributes determine these modules; layers may have other state.
         ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
         if isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value):
-            return (type(value), self._of_attributes(value))
+            books = {n for n in vars(value) if n in BOOKKEEPING or n.startswith("_self_")}
+            self.books += [vars(value)[name] for name in books]
+            names = sorted(vars(value).keys() - books)
+            return (type(value), tuple((name, self.of(vars(value)[name])) for name in names))
         return self._opaque(value)
 
     def _opaque(self, value: Any) -> Hashable:
         if not self._by_identity:
             raise _Unshareable
         return ("identity", id(value))
-
-    def _of_attributes(self, value: Any) -> Hashable:
-        books = {name for name in vars(value) if name in BOOKKEEPING or name.startswith("_self_")}
-        self.books += [vars(value)[name] for name in books]
-        names = sorted(vars(value).keys() - books)
-        return tuple((name, self.of(vars(value)[name])) for name in names)
 
 
 def open_shape(parameter: gpflow.Parameter) -> list[int | None]:

@@ -18,7 +18,7 @@ from ..engine.contracts import Model, open_data, warn_of_fewer_rows, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.base import check_hook
 from .outcome import NUMERICAL, cause_of, judge
-from .run import Callback, History, Record, Recorder, Run
+from .run import Callback, History, Recorder, Run
 
 
 class Algorithm(ABC):
@@ -107,18 +107,17 @@ class Algorithm(ABC):
         self,
         model: Model,
         source: Source,
-        record: Record,
+        record: Any,
         *,
-        callback: Callback | None = None,
-        monitor: Callable[[int], Any] | None = None,
-        progress: bool | None = None,
         checkpoint: Directory | None = None,
         every: int = 1,
+        **reports: Any,
     ) -> None:
         """
         As in `run`, for data opened by `open_data` for this model.
 
         :param record: the record to fill: an empty `History`, or `Draws`.
+        :param reports: `callback`, `monitor` and `progress`.
         """
         for hook in self.needs:
             check_hook(model.likelihood, hook, self.instead)
@@ -129,27 +128,14 @@ class Algorithm(ABC):
         try:
             run = self._begin(model, source)
             checkpoints = open_checkpoints(checkpoint, every, identify)
-            about = run, record, checkpoints, self._what
-            Recorder(*about, callback=callback, monitor=monitor, progress=progress).drive()
+            Recorder(run, record, checkpoints, self._what, **reports).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")
                 raise NotFinite(what, cause) from error
             raise
         if isinstance(record, History):
-            short = run.settles and not run.converged and record.latest >= run.max_steps
-            spent = f"{type(self).__name__} more {self.grows}" if short else ""
-            # Without a stopping rule, data may be endless, and some rows never read.
-            by_sites = run.by_sites and (run.settles or source.indexed)
-            judge(
-                model,
-                source,
-                record,
-                learns=self.learns,
-                by_sites=by_sites,
-                point=run.point,
-                spent=spent,
-            )
+            judge(self, run, model, source, record)
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:

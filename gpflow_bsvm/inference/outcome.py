@@ -25,7 +25,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import Classification, clipped_sites, has_hook, slopes
 from ..notices import warn
-from .run import History
+from .run import History, Run
 
 #: Errors of a fit that non-finite numbers may cause.
 NUMERICAL = (NotFinite, FloatingPointError, tf.errors.InvalidArgumentError)
@@ -101,15 +101,6 @@ FEWEST_POINTS = 10
 LEAST_CORRELATION = 1e-3
 
 
-def count_clipped(model: Model, source: Source, history: History) -> None:
-    """Count clipped sites. If there are any, q is not stationary and has not converged."""
-    if has_hook(model.likelihood, "sites"):
-        return
-    look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
-    history.clipped = int(sum_over(ProjectedData(model, source), look)[0])
-    history.converged &= history.clipped == 0
-
-
 @Compiled
 def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.Tensor]:
     f = marginals_of_f(q, rows.features)
@@ -118,39 +109,33 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
 
 
 def judge(
-    model: Model,
-    source: Source,
-    history: History,
-    *,
-    learns: bool,
-    by_sites: bool,
-    point: bool,
-    spent: str,
+    algorithm: Any, run: Run[Any, Any], model: Model, source: Source, history: History
 ) -> None:
     """
     Warn if q equals its prior, and reset `converged`. (With few labels, the evidence of a hinge can
     be maximal at a collapsed kernel, because a hinge is not normalised.) Otherwise issue
     scikit-learn's `ConvergenceWarning` for clipped sites or too few steps. Also warn if float64
     cannot represent the result.
-
-    :param learns: whether the fit changes the kernel.
-    :param by_sites: and point: see `Run`.
-    :param spent: the options that ended the fit before its stopping rule was met, or "".
     """
-    if by_sites:
-        count_clipped(model, source, history)
+    q = compiled_solve(model.natural())
+    # Without a stopping rule, data may be endless, and some rows never read.
+    by_sites = run.by_sites and (run.settles or source.indexed)
+    if by_sites and not has_hook(model.likelihood, "sites"):
+        clipped = partial(_clipped.bind(model.likelihood), q)
+        history.clipped = int(sum_over(ProjectedData(model, source), clipped)[0])
+        history.converged &= history.clipped == 0  # else q is not stationary
     if not len(history):
         return
-    q = compiled_solve(model.natural())
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
     text = _DIGITS if isinstance(model.likelihood, Classification) else _NO_NOISE
-    moved = not source.indexed or _has_moved(model, source, q, "" if point else text)
+    moved = not source.indexed or _has_moved(model, source, q, "" if run.point else text)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
         _warn_of_distance(model)
-        _warn_of_end(model, history, spent)
+        few = run.settles and not run.converged and history.latest >= run.max_steps
+        _warn_of_end(model, history, f"{type(algorithm).__name__} more {algorithm.grows}" * few)
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
@@ -158,12 +143,12 @@ def judge(
     at = ", and at the rows f is as under the prior" if says else at
     warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
-        + ((_LEFT if says else _MOVED) if learns else _FIXED)
+        + ((_LEFT if says else _MOVED) if algorithm.learns else _FIXED)
     )
 
 
 def _warn_of_end(model: Model, history: History, spent: str) -> None:
-    """Warn of clipped sites or too few steps."""
+    """Warn of clipped sites or too few steps; `spent` names options to raise, or is ""."""
     if history.clipped:
         why = (
             f"the precisions of {history.clipped} sites are negative or NaN, and count as 0, "

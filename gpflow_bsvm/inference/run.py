@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -27,32 +27,6 @@ class Step(NamedTuple):
     elbo: float
     learning_rate: float
     hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
-
-
-class Record(Protocol):
-    """The record of a fit, filled, shown and stored while it runs."""
-
-    converged: bool
-
-    @property
-    def latest(self) -> int:
-        """:return: the number of the latest step, 0 before the first step."""
-
-    @property
-    def elapsed(self) -> float:
-        """:return: seconds from the start to the latest step."""
-
-    def add(self, step: Any, seconds: float) -> str:
-        """Record a step of the run; return a text for the progress bar."""
-
-    def columns(self, number: int) -> dict[str, Any]:
-        """:return: the first `number` records, as a dict of arrays."""
-
-    @staticmethod
-    def from_columns(columns: dict[str, Any]) -> Record:
-        """:return: a record with these columns."""
-
-    def __len__(self) -> int: ...
 
 
 class Run(ABC, Generic[State, Taken]):
@@ -206,7 +180,7 @@ class Recorder:
     def __init__(
         self,
         run: Run[Any, Any],
-        record: Record,
+        record: Any,
         checkpoints: Checkpoints,
         what: str,
         *,

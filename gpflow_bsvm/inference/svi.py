@@ -124,7 +124,7 @@ def compiled_steps(
     def body(t: Any, old: Natural, rho: Any, memory: Any) -> Any:
         batch = rows.take(index[t])
         sums = accumulate(likelihood, batch, batch_marginals(batch.features.phi, old, few)).sums
-        sums = Natural(scale * sums.h, scale * sums.P)
+        sums = sums.times(scale)
         rho = rates[t]
         if adaptive:
             target = blend(old, sums, tf.ones_like(scale))
