@@ -10,9 +10,8 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
-from .base import VARIANCE_FLOOR, Moments, Sites, differentiate
+from .base import VARIANCE_FLOOR, Moments, Penalized, Sites, differentiate
 from .classes import CategoricalLikelihood
-from .hinge import Penalized
 from .maximum import maximum, moments_of_maximum
 
 

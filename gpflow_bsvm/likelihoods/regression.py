@@ -15,9 +15,9 @@ from gpflow.likelihoods import ScalarLikelihood
 from gpflow.utilities import positive, to_default_float
 from scipy.special import logit
 
-from .base import VARIANCE_FLOOR
+from .base import VARIANCE_FLOOR, check_penalty
 from .classes import normal_cdf, normal_log_cdf, normal_pdf
-from .hinge import HingeSum, Terms, check_penalty
+from .hinge import HingeSum, Terms
 from .labels import check_columns
 from .levels import check_levels
 

@@ -21,7 +21,7 @@ from gpflow.utilities import parameter_dict
 from ...checks import check_choice
 from ...data.checks import check_data, check_inputs
 from ...likelihoods import Hinge
-from ...likelihoods.hinge import check_penalty
+from ...likelihoods.base import check_penalty
 from ...likelihoods.labels import check_binary_labels
 from ...model_selection.plug_in import gram_matrix
 from .active_set import Dual

@@ -14,9 +14,8 @@ from gpflow.base import AnyNDArray, TensorType
 from gpflow.likelihoods import Likelihood
 
 from ...likelihoods import Hinge
-from ...likelihoods.base import VARIANCE_FLOOR, Sites
+from ...likelihoods.base import VARIANCE_FLOOR, Penalized, Sites
 from ...likelihoods.classes import BinaryLikelihood, expected_ramp, normal_cdf
-from ...likelihoods.hinge import Penalized
 from ...likelihoods.labels import signs
 
 SLACKS = ("linear", "quadratic")

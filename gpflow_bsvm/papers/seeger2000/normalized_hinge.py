@@ -9,9 +9,8 @@ from gpflow.base import TensorType
 from gpflow.utilities import positive
 from scipy.special import roots_legendre
 
-from ...likelihoods.base import VARIANCE_FLOOR
+from ...likelihoods.base import VARIANCE_FLOOR, check_penalty
 from ...likelihoods.classes import BinaryLikelihood, expected_ramp, normal_pdf
-from ...likelihoods.hinge import check_penalty
 from ...likelihoods.labels import signs
 
 #: Normal tails are cut off after so many standard deviations; nodes per smooth part.
