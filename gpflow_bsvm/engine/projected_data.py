@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -177,13 +176,9 @@ BIG_PASS = 2e5
 FINEST_SINGLE_TOL = 1e-6
 
 
-def num_entries(model: Model, source: Source) -> int:
-    """:return: N times L M, the number of feature entries."""
-    return source.num_rows * math.prod(model.q_shape)
-
-
 def product_dtype(entries: int, tol: float) -> tf.DType:
     """
+    :param entries: N times L M, the number of feature entries.
     :param tol: the required relative resolution of the bound.
     :return: single precision if products are large and it suffices, else the default float.
     """

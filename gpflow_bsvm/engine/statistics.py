@@ -174,21 +174,16 @@ def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statist
     return Statistics(sum_sites(rows, local.sites), tf.reduce_sum(local.expectation))
 
 
-@check_shapes("f.mean: [N, L]", "sites.w: [N, L]", "return[all]: [N, L]")
-def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
-    """:return: leave-one-out marginals of f(x_n), from the full marginals `f` of Phi s."""
+@check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
+def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
+    """:return: sites at the marginals `f` of Phi s, and leave-one-out marginals of f(x_n)."""
+    sites = localise(likelihood, rows, f).sites
     w = rows.batch.weight * sites.w
     r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
     # Do not divide the mean by its variance: both are 0 far from all inducing points.
-    return total(rows.features, Marginals((f.mean - f.variance * r) / left, f.variance / left))
-
-
-@check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
-def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
-    """:return: sites at the marginals `f` of Phi s, and the `cavity` of each row."""
-    sites = localise(likelihood, rows, f).sites
-    return sites, cavity(rows, f, sites)
+    mean = (f.mean - f.variance * r) / left
+    return sites, total(rows.features, Marginals(mean, f.variance / left))
 
 
 def _under_q(function: Callable[..., Any]) -> Compiled:

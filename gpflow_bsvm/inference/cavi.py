@@ -28,7 +28,7 @@ from ..engine.natural import (
     natural_step,
     scaled_sites,
 )
-from ..engine.projected_data import ProjectedData, num_entries, product_dtype
+from ..engine.projected_data import ProjectedData, product_dtype
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled, while_loop
 from ..engine.statistics import Statistics, accumulate, marginals
@@ -181,15 +181,14 @@ def compiled_sweeps(
 
     move = partial(_move, natural_step, look, share, known)
 
-    def goes_on(number: tf.Tensor, ascent: Ascent, _: Any) -> tf.Tensor:
-        return (number < most) & ~ascent.ended
-
     def sweep(number: tf.Tensor, ascent: Ascent, record: tf.TensorArray) -> Any:
         ascent = ascent.step(move, tol, phi.dtype)
         return number + 1, ascent, record.write(number, (ascent.point.value, ascent.taken))
 
     record = tf.TensorArray(tol.dtype, 0, dynamic_size=True, element_shape=[2])
-    _, ascent, record = tf.while_loop(goes_on, sweep, (0, ascent, record))
+    _, ascent, record = tf.while_loop(
+        lambda number, ascent, _: (number < most) & ~ascent.ended, sweep, (0, ascent, record)
+    )
     return ascent, record.stack()
 
 
@@ -224,13 +223,13 @@ class Sweeps(Run[SweepState, Step]):
         self._data = data
         self._natural = model.natural()
         self.max_steps = options.max_steps
-        single = product_dtype(num_entries(model, data), options.tol)
+        num_latents, num_inducing = model.q_shape
+        single = product_dtype(data.num_rows * num_latents * num_inducing, options.tol)
         self._dtypes = list(dict.fromkeys((single, tf.as_dtype(default_float()))))
         self._rows, self._accumulate = data.summed(model.likelihood)
         self._climb = compiled_sweeps.bind(model.likelihood)
         # Centring is invalid if an extra factor acts on single latent functions.
         self._share = tf.zeros([], default_float()) if known else shares_shifts(model)
-        num_latents, num_inducing = model.q_shape
         work = num_latents * num_inducing**2 * (data.num_rows + num_inducing)
         self._together = max(1, _WORK // work)
         self.state = SweepState(known=known)

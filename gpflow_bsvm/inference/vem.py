@@ -20,7 +20,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model, jitter_of, shares_shifts
 from ..engine.hyperparameters import Hyperparameters, value_and_gradient
 from ..engine.natural import Gaussian, Natural, compiled_gaussian, compiled_solve, gaussian
-from ..engine.projected_data import ProjectedData, num_entries, product_dtype
+from ..engine.projected_data import ProjectedData, product_dtype
 from ..engine.projection import Floats, Prior, project_batch
 from ..engine.quasi_newton import maximise
 from ..engine.shared_graph import Compiled
@@ -109,7 +109,7 @@ class _Rounds(Run[RoundState, Step]):
         self._model = model
         self._source = source
         self.max_steps = options.max_steps
-        self._dtype = product_dtype(num_entries(model, source), options.tol)
+        self._dtype = product_dtype(source.num_rows * math.prod(model.q_shape), options.tol)
         self._bound = SiteBound(model, source, self._dtype)
         self._hyper = self._bound.hyperparameters
         self._hyper.check_start()

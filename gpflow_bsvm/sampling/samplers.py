@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
@@ -110,23 +109,6 @@ def _latents_last(part: tf.Tensor) -> tf.Tensor:
     return tf.reshape(tf.transpose(part, [1, 0, 2]), [tf.shape(part)[1], -1])
 
 
-#: Maps s [chains, L, M] to log p(s) + sum_n log L(y_n | f_n), [chains].
-LogDensity = Callable[[tf.Tensor], tf.Tensor]
-
-
-class NoUTurn(NamedTuple):
-    """Transitions of `HMC`."""
-
-    burn_in: tf.Tensor  #: []
-
-    def kernel(self, log_density: LogDensity) -> Any:
-        """:return: TFP's No-U-Turn sampler, which adapts its step size in the burn-in."""
-        size = tf.constant(0.1, default_float())
-        steps = 4 * self.burn_in // 5
-        inner = tfp.mcmc.NoUTurnSampler(log_density, size, max_tree_depth=8)
-        return tfp.mcmc.DualAveragingStepSizeAdaptation(inner, num_adaptation_steps=steps)
-
-
 @dataclass(frozen=True)
 class HMC(Sampler):
     """
@@ -143,30 +125,27 @@ class HMC(Sampler):
         check_whole(2, num_chains=self.num_chains)  # TFP's loops squeeze a single chain
         super().__post_init__()
 
-    def _how(self) -> Any:
-        """:return: arguments of the graph, including a method `kernel` for the next draw."""
-        return NoUTurn(tf.constant(self.burn_in))
-
-    def _start(self, model: Model) -> AnyNDArray:
-        """:return: the starts of the chains, [chains, L, M]: draws of the prior."""
-        shape = (self.num_chains, *model.q_shape)
-        return np.random.default_rng(self.seed).normal(size=shape)
-
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
-        s = tf.constant(self._start(model), default_float())
-        how = self._how()
+        shape = (self.num_chains, *model.q_shape)
+        normal = np.random.default_rng(self.seed).normal(size=shape)
+        s = tf.constant(normal, default_float())  # chains start from draws of the prior
+        burn_in = tf.constant(self.burn_in)
 
         def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
             s, results = state
-            draws, results = some(s, results, number, how, tf.constant([self.seed, done]), rows)
+            seed = tf.constant([self.seed, done])
+            draws, results = some(s, results, number, burn_in, seed, rows)
             return (draws[-1], results), draws
 
-        return (s, first(s, how, rows)), advance
+        return (s, first(s, burn_in, rows)), advance
 
 
-def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
-    """:return: a function of s [chains, L, M], log p(s) + sum_n weight_n log L(y_n | f_n)."""
+def _kernel(likelihood: Likelihood, rows: Projected, burn_in: tf.Tensor) -> Any:
+    """
+    :return: TFP's No-U-Turn sampler of log p(s) + sum_n weight_n log L(y_n | f_n), [chains], for s
+        [chains, L, M]; it adapts its step size in the burn-in.
+    """
     X, Y, weight = rows.batch
 
     def log_density(s: tf.Tensor) -> tf.Tensor:
@@ -180,13 +159,16 @@ def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
         prior = -0.5 * tf.reduce_sum(tf.square(s), axis=[-2, -1])
         return prior + tf.reduce_sum(weight[:, 0] * log_L, axis=-1)
 
-    return log_density
+    size = tf.constant(0.1, default_float())
+    inner = tfp.mcmc.NoUTurnSampler(log_density, size, max_tree_depth=8)
+    steps = 4 * burn_in // 5
+    return tfp.mcmc.DualAveragingStepSizeAdaptation(inner, num_adaptation_steps=steps)
 
 
 @Compiled
-def _first(likelihood: Likelihood, s: tf.Tensor, how: Any, rows: Projected) -> Any:
+def _first(likelihood: Likelihood, s: tf.Tensor, burn_in: tf.Tensor, rows: Projected) -> Any:
     """:return: the sampler's results before the first draw."""
-    return how.kernel(_log_density(likelihood, rows)).bootstrap_results(s)
+    return _kernel(likelihood, rows, burn_in).bootstrap_results(s)
 
 
 @Compiled
@@ -195,7 +177,7 @@ def _some(
     s: tf.Tensor,
     results: Any,
     number: tf.Tensor,
-    how: Any,
+    burn_in: tf.Tensor,
     seed: tf.Tensor,
     rows: Projected,
 ) -> tuple[tf.Tensor, Any]:
@@ -210,7 +192,7 @@ def _some(
         number,
         s,
         previous_kernel_results=results,
-        kernel=how.kernel(_log_density(likelihood, rows)),
+        kernel=_kernel(likelihood, rows, burn_in),
         trace_fn=None,
         return_final_kernel_results=True,
         seed=seed,
