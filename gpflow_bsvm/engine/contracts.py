@@ -1,4 +1,4 @@
-"""The model interface that the engine requires."""
+"""The model interface that the engine requires, and checks of data for a model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..data.opening import open_source
 from ..data.pieces import Origin
 from ..data.readers import Reader
 from ..data.sources import Source
-from ..likelihoods.base import check_labels, has_hook
-from ..likelihoods.labels import label_columns
+from ..likelihoods.base import has_hook
+from ..likelihoods.labels import check_labels, label_columns
 from ..notices import warn
 from .natural import Natural
 from .projection import Prior, check_codes, check_kernel, check_mean, plain_parts

@@ -1,4 +1,7 @@
-"""Data projected by a model: once if memory allows, else chunk by chunk in each pass."""
+"""Data projected by a model: once if memory allows, else chunk by chunk in each pass.
+
+Features that are not kept stay in the graph that sums them, part by part.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.inducing_variables import InducingPoints
-from gpflow.kernels import (
-    Constant,
-    Kernel,
-    MultioutputKernel,
-    Product,
-    Stationary,
-    Sum,
-)
+from gpflow.kernels import Constant, Kernel, MultioutputKernel, Product, Stationary, Sum
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch, take

@@ -1,4 +1,7 @@
-"""project: models are Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual."""
+"""project: models are Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual.
+
+Also the prior: calls of the kernel on some rows, for clearer errors, and its Cholesky factor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that choose initial inducing points, all distinct."""
+"""Inducing points, all distinct: initial choices, and changes during training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coordinate ascent on all the data, with a bound that never decreases."""
+"""Coordinate ascent on all the data, or on new rows only, with a bound that never decreases."""
 
 from __future__ import annotations
 

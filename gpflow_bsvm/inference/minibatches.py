@@ -1,4 +1,4 @@
-"""Fits on minibatches: groups of compiled steps, undone if they fail."""
+"""Fits on minibatches: groups of compiled steps, undone if they fail; their learning rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of a finished fit: does q depend on the data, were sites clipped?"""
+"""Checks of a finished fit, and explanations of a fit without a finite bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fit in progress, step by step."""
+"""A fit in progress, its record, and reports during the fit."""
 
 from __future__ import annotations
 
@@ -269,17 +269,14 @@ class Recorder:
             self._bar.set_postfix_str(shown, refresh=False)
             self._bar.update(self._record.latest - before)
         paused = time.perf_counter()
-        self._report()
-        self._offer()
-        self._start += time.perf_counter() - paused
-
-    def _report(self) -> None:
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
         if self._callback is not None and isinstance(self._record, History):
             self._stopped = self._callback(self._record.latest, self._record) is True
         if self._monitor is not None:
             self._monitor(self._record.latest)
+        self._offer()
+        self._start += time.perf_counter() - paused
 
 
 def progress_bar(total: int | None, what: str, progress: Any, unit: str = "step") -> Any:

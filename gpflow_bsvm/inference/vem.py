@@ -1,4 +1,14 @@
-"""Variational EM with fixed sites: updates of q and of the hyperparameters in turn."""
+r"""Variational EM with fixed sites: updates of q and of the hyperparameters in turn.
+
+With a fixed site (w_n, r_n) for each datum and latent function, every theta defines a q:
+
+    q(s) = N(P^-1 h, P^-1),   P(theta) = I + Phi^T diag(w) Phi,   h(theta) = Phi^T r,
+    F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
+
+a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
+datum). F needs no refits: it is a single smooth function, suitable for quasi-Newton methods.
+Gradients are computed chunk by chunk: memory does not grow with N.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive, to_default_float
 
 from ..checks import check_choice
-from .labels import check_gpflows_labels, check_rows
+from .labels import check_rows
 
 
 class Sites(NamedTuple):
@@ -140,17 +140,6 @@ def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
     return ValueError(
         f"{type(likelihood).__name__}{options} has no {what} (`{hook}`); use {owners}{instead}"
     )
-
-
-def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> None:
-    """
-    :raise ValueError: if the likelihood's own `check_labels`, if any, rejects Y; for labels that
-        are invalid for a GPflow classifier.
-    """
-    if hasattr(likelihood, "check_labels"):
-        likelihood.check_labels(Y, minibatch=minibatch)
-    else:
-        check_gpflows_labels(likelihood, Y, partial(check_labels, minibatch=True))
 
 
 #: Floor of variances: the square root has no gradient at 0. The floor also bounds every site

@@ -1,4 +1,4 @@
-"""Base of all binary likelihoods: labels, link, prediction; the probit and the logistic."""
+"""Labels, links and predictions of two and of several classes; the probit and the logistic."""
 
 from __future__ import annotations
 

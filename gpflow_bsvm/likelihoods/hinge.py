@@ -1,4 +1,4 @@
-r"""A sum of hinges of affine functions of f: the base of `Hinge` and its family."""
+r"""Sums of hinges of affine functions of f: `Hinge`, one class, and one class against the rest."""
 
 from __future__ import annotations
 

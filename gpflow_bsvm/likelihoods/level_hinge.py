@@ -1,4 +1,4 @@
-"""The Bayesian SVM at every level of probability: cost-weighted hinges with shared latents."""
+"""The Bayesian SVM at every level of probability, for two, several, and ordered classes."""
 
 from __future__ import annotations
 

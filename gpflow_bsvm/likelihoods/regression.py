@@ -1,4 +1,4 @@
-"""Numbers as labels: the epsilon-insensitive loss of support vector regression, as a density."""
+"""Numbers as labels: the epsilon-insensitive loss as a density, and quantiles."""
 
 from __future__ import annotations
 

@@ -50,8 +50,7 @@ from ..engine.projection import (
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
 from ..engine.structure import named_parameters, remembered
-from ..likelihoods.base import check_labels
-from ..likelihoods.labels import as_column, class_numbers, num_latents
+from ..likelihoods.labels import as_column, check_labels, class_numbers, num_latents
 
 
 class SparseFeatures(gpflow.models.GPModel):

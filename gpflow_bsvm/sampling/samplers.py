@@ -1,4 +1,4 @@
-"""Exact draws from the pseudo-posterior, by augmentation."""
+"""Draws from the pseudo-posterior: by augmentation, or by Hamiltonian Monte Carlo."""
 
 from __future__ import annotations
 
