@@ -78,22 +78,20 @@ class _Steps(MinibatchRun):
         dtype = state.natural.h.dtype
         num_steps, batch_size = group.index.shape
         given = rates(self._options.learning_rate, state.steps, num_steps)
+        num_latents, M = self._shape
+        big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
+        rows = group.rows
+        if big and self._num_data <= _SINGLE_ROWS:
+            rows = rows.in_precision(tf.float32)
         natural, rho, memory = self._loop(
             state.natural,
             tf.constant(scale, dtype),
             state.damping * tf.constant(given, dtype),
             tf.constant(group.index),
             state.memory,
-            self._single(group.rows, batch_size),
+            rows,
         )
         return natural, memory, float(rho)
-
-    def _single(self, rows: Projected, batch_size: int) -> Projected:
-        """:return: `rows`, with features in single precision if it suffices."""
-        num_latents, M = self._shape
-        big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
-        single = big and self._num_data <= _SINGLE_ROWS
-        return rows.in_precision(tf.float32) if single else rows
 
     def _expected(self, q: Gaussian, rows: Projected, index: AnyNDArray) -> tf.Tensor:
         return self._accumulate(q, rows.take(index)).expectation

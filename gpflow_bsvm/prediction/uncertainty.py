@@ -10,7 +10,7 @@ With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
     mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of it that more
                           data can remove (Houlsby et al. 2011); the rest is overlap of classes
 
-For several rows together see `joint`.
+Several rows together: joint draws of f, and a classifier's expected error.
 """
 
 from __future__ import annotations
