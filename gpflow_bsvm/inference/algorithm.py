@@ -109,15 +109,16 @@ class Algorithm(ABC):
         source: Source,
         record: Any,
         *,
+        callback: Callback | None = None,
+        monitor: Callable[[int], Any] | None = None,
+        progress: bool | None = None,
         checkpoint: Directory | None = None,
         every: int = 1,
-        **reports: Any,
     ) -> None:
         """
         As in `run`, for data opened by `open_data` for this model.
 
         :param record: the record to fill: an empty `History`, or `Draws`.
-        :param reports: `callback`, `monitor` and `progress`.
         """
         for hook in self.needs:
             check_hook(model.likelihood, hook, self.instead)
@@ -128,7 +129,8 @@ class Algorithm(ABC):
         try:
             run = self._begin(model, source)
             checkpoints = open_checkpoints(checkpoint, every, identify)
-            Recorder(run, record, checkpoints, self._what, **reports).drive()
+            about = run, record, checkpoints, self._what
+            Recorder(*about, callback=callback, monitor=monitor, progress=progress).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")
