@@ -5,9 +5,9 @@ import scipy.sparse
 import tensorflow as tf
 from helpers import source_of
 
+from gpflow_bsvm.data.batch import SparseRows
+from gpflow_bsvm.data.readers import DatasetBatches
 from gpflow_bsvm.data.sources import ArraySource
-from gpflow_bsvm.data.sparse import SparseRows
-from gpflow_bsvm.data.streams import DatasetBatches
 
 
 class Unchecked:

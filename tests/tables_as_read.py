@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpflow_bsvm.data.pieces import Origin
+from gpflow_bsvm.data.batch import Origin
 from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
 

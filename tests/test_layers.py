@@ -15,7 +15,7 @@ CORE = (
     *("prediction", "inference"),
 )
 #: Modules of no room that the core may use.
-SMALL = ("archive", "atomic", "checks", "notices", "optional", "quiet", "version")
+SMALL = ("atomic", "checks", "notices", "optional", "quiet", "version")
 #: Doors, which import what is asked for, or the types of it, when it is asked for.
 DOORS = {
     "__init__.py": "`import gpflow_bsvm` does not wait for TensorFlow",

@@ -1,10 +1,9 @@
-"""Checkpoints in a directory, or none; each file is complete or absent."""
+"""Checkpoints in a directory; each file is complete or absent."""
 
 from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..archive import read_archive, write_archive
+from ..atomic import read_archive, write_archive
 from ..checks import check_whole
+from ..notices import warn
 from .values import ValueDecoder, ValueEncoder
 
 Directory = str | os.PathLike[str]
@@ -30,38 +30,6 @@ class OtherFit(ValueError):
     """The checkpoint is valid, but belongs to another fit."""
 
 
-class Checkpoints:
-    """The base class, which stores nothing. Leaving `with` writes the latest state."""
-
-    def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
-        """
-        :param like: the content of a new fit. Stored content must have the same types, dtypes and
-            (where given) shapes.
-        :param use: called with the content; if it fails, the previous content is tried.
-        :return: the latest valid content, or None.
-        :raise OtherFit: if the content belongs to another fit.
-        """
-        return None
-
-    def offer(self, number: int, content: Callable[[], Any]) -> None:
-        """
-        Write the state if it is due.
-
-        :param number: number of steps or draws so far.
-        :param content: a function, called when writing. It returns numbers, strings, arrays and
-            tensors in any structure of tuples, lists, dictionaries and NamedTuples.
-        """
-
-    def flush(self) -> None:
-        """Write the latest state offered."""
-
-    def __enter__(self) -> Checkpoints:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.flush()
-
-
 def made(directory: Directory) -> Path:
     """
     :return: the directory, created if necessary.
@@ -76,27 +44,45 @@ def made(directory: Directory) -> Path:
     return Path(directory)
 
 
-class InDirectory(Checkpoints):
-    """The checkpoints of one fit, in its own directory."""
+class Checkpoints:
+    """The checkpoints of one fit in its own directory. Leaving `with` writes the latest state."""
 
-    def __init__(self, directory: Directory, every: int, identity: Identity) -> None:
+    def __init__(
+        self, directory: Directory | None, every: int, identify: Callable[[], Identity]
+    ) -> None:
         """
-        Arguments as in `open_checkpoints`.
-
+        :param directory: the directory, created if absent; None: store nothing.
+        :param every: write each `every`-th offered state.
+        :param identify: a function that returns this fit's identity; called only with a directory.
         :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
         """
-        check_whole(1, every=every)
-        self._directory = made(directory)
-        self._identity = identity
+        self.directory: Path | None = None
+        self._pending: tuple[int, Callable[[], Any]] | None = None
         self._every = every
         self._since = 0
         self._failed = False
-        self._pending: tuple[int, Callable[[], Any]] | None = None
         self._whole: list[Path] = []  # files to keep, the latest last
+        if directory is not None:
+            self._identity = identify()
+            check_whole(1, every=every)
+            self.directory = made(directory)
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
-        """See `Checkpoints`."""
-        paths = sorted(p for p in self._directory.iterdir() if re.fullmatch(_NAME, p.name))
+        """
+        :param like: the content of a new fit. Stored content must have the same types, dtypes and
+            (where given) shapes.
+        :param use: called with the content; if it fails, the previous content is tried.
+        :return: the latest valid content, or None.
+        :raise OtherFit: if the content belongs to another fit.
+        """
+        inside = () if self.directory is None else self.directory.iterdir()
+        paths = sorted(p for p in inside if re.fullmatch(_NAME, p.name))
         for number, path in reversed(list(enumerate(paths))):
             try:
                 content = self._read(path, like)
@@ -105,13 +91,13 @@ class InDirectory(Checkpoints):
             except OtherFit:
                 raise
             except Exception as error:  # damaged contents raise any error
-                _warn(
+                warn(
                     f"{path} is not a complete checkpoint ({type(error).__name__}: "
                     f"{error}): the previous checkpoint is used, if any"
                 )
                 continue
             if ANY_ORDER in self._identity.items():
-                _warn(
+                warn(
                     "the order of rows changes with each pass: unless every shuffle of the "
                     "tf.data.Dataset has a seed, the result of the resumed fit differs from that "
                     "of an uninterrupted fit"
@@ -134,33 +120,41 @@ class InDirectory(Checkpoints):
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
         if different:
             raise OtherFit(
-                f"the checkpoints in {self._directory} belong to another fit: "
+                f"the checkpoints in {self.directory} belong to another fit: "
                 f"{'; '.join(different)}. Give another directory, or delete this one to start "
                 "again"
             )
 
     def offer(self, number: int, content: Callable[[], Any]) -> None:
-        """See `Checkpoints`; the file name contains the number."""
+        """
+        Write the state if it is due.
+
+        :param number: number of steps or draws so far; the file name contains it.
+        :param content: a function, called when writing. It returns numbers, strings, arrays and
+            tensors in any structure of tuples, lists, dictionaries and NamedTuples.
+        """
+        if self.directory is None:
+            return
         self._pending = (number, content)
         self._since = self._since + 1
         if self._since >= self._every:
             self.flush()
 
     def flush(self) -> None:
-        """Write the latest offered state; warn once if writing fails."""
-        if self._pending is None:
+        """Write the latest state offered; warn once if writing fails."""
+        if self.directory is None or self._pending is None:
             return
         number, content = self._pending
         encoder = ValueEncoder()
         tree = encoder.encode(content(), "the state of a fit")
         header = {"identity": self._identity, "content": tree}
-        path = self._directory / f"checkpoint-{number:09d}.npz"
+        path = self.directory / f"checkpoint-{number:09d}.npz"
         try:
             write_archive(path, header, encoder.arrays)
             self._keep(path)
         except OSError as error:
             if not self._failed:
-                _warn(
+                warn(
                     f"{path} could not be written ({error.strerror or error}): the fit continues, "
                     "and tries again at its next checkpoint; the last complete checkpoint remains"
                 )
@@ -173,22 +167,6 @@ class InDirectory(Checkpoints):
         self._whole = [*(other for other in self._whole if other != path), path]
         while len(self._whole) > _KEPT:
             self._whole.pop(0).unlink(missing_ok=True)
-
-
-def open_checkpoints(
-    directory: Directory | None, every: int, identify: Callable[[], Identity]
-) -> Checkpoints:
-    """
-    :param directory: the directory, created if absent; None: keep nothing.
-    :param every: write each `every`-th offered state.
-    :param identify: a function that returns this fit's identity; called only with a directory.
-    :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
-    """
-    return Checkpoints() if directory is None else InDirectory(directory, every, identify())
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=3)
 
 
 def _check_like(value: Any, like: Any, place: str = "content") -> None:

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import dis
+import enum
+import functools
+import inspect
+import itertools
+import re
+import sys
+import sysconfig
+import types
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.base import AnyNDArray
 
-from ..data.batch import Batch
-from ..data.digests import digest
-from ..data.prefetch import closed_at_end
-from ..data.sources import Source
+from ..data.batch import Batch, digest
+from ..data.sources import Source, closed_at_end
 from ..engine.contracts import Model, networks_in
-from ..engine.structure import named_parameters
+from ..engine.structure import BOOKKEEPING, named_parameters
 from ..version import __version__
-from .described import described, is_library, of_array
 from .directory import ANY_ORDER, Identity
+from .values import full_name
 
 #: Rows of the first minibatch, if rows can only be read in order.
 _FEW_ROWS = 100
 #: Number of values shown in an error; an error only mentions longer values.
 _SHOWN = 4
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_CONTAINERS = (list, tuple, set, frozenset, Mapping)
+_BY_TEXT = (np.dtype, tf.DType, tf.TensorShape, slice, range)
+#: Attributes where wrappers, descriptors and other callables keep their function.
+_INNER = ("__wrapped__", "python_function", "__func__", "func", "fget")
+#: Code in these directories changes only with the version: identify it by name.
+_INSTALLED = (*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")), "<frozen")
+_PACKAGES = {"site-packages", "dist-packages"}
+_INSTALLED += (str(Path(__file__).parents[1]),)
 
 
 def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
@@ -137,3 +156,177 @@ def _text(value: Any, told: Collection[int] = ()) -> str:
         return shown
     shown = type(value).__name__ if len(shown) > 60 or " at 0x" in shown else shown
     return f"{shown} ({digest(described(value, told))})"
+
+
+def described(value: Any, told: Collection[int] = (), objects: bool = True) -> str:
+    """
+    :param told: ids of parameters and variables with values recorded elsewhere.
+    :param objects: whether to include attributes of objects, or only their classes.
+    :return: the text. It includes library code by name, and other code completely, with all
+        globals, class attributes and closure variables that this code reads.
+    """
+    return _Walk(told, objects).of(value)
+
+
+def of_array(value: AnyNDArray) -> str:
+    """:return: shape, type and a digest of the numbers."""
+    if value.dtype.hasobject:
+        return f"{list(value.shape)} object ({digest(described(value.tolist()))})"
+    return f"{list(value.shape)} {value.dtype.name} ({digest(value)})"
+
+
+class _Walk:
+    def __init__(self, told: Collection[int], objects: bool) -> None:
+        self._told = told
+        self._objects = objects
+        self._seen: dict[int, tuple[int, Any]] = {}  # keeps objects alive, so that no id is reused
+        self._number = itertools.count()
+
+    def of(self, value: Any) -> str:
+        if isinstance(value, enum.Enum):
+            return f"{full_name(type(value))}.{value.name}"
+        if isinstance(value, (*_PLAIN, types.ModuleType)):
+            return value.__name__ if isinstance(value, types.ModuleType) else repr(value)
+        if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
+            value = value.numpy()
+        if isinstance(value, np.ndarray | np.generic):
+            return of_array(np.asarray(value))
+        if isinstance(value, _BY_TEXT):
+            return f"{type(value).__name__} {value}"
+        if id(value) in self._seen:  # a part used twice differs from two equal parts
+            return f"again {self._seen[id(value)][0]}"
+        self._seen[id(value)] = next(self._number), value
+        text = f"{type(value).__name__}({self._inside(value)})"
+        if isinstance(value, _CONTAINERS):  # Python decides which constants share an object
+            del self._seen[id(value)]
+        return text
+
+    def _all(self, values: Iterable[Any]) -> str:
+        return ", ".join(map(self.of, values))
+
+    def _named(self, parts: Mapping[Any, Any]) -> str:
+        return ", ".join(f"{key}: {self.of(parts[key])}" for key in sorted(parts, key=str))
+
+    def _inside(self, value: Any) -> str:
+        if isinstance(value, list | tuple | set | frozenset):
+            return self._all(value if isinstance(value, list | tuple) else _in_order(value))
+        if isinstance(value, Mapping):
+            return self._named(value)
+        if isinstance(value, gpflow.Parameter | tf.Variable):
+            known = id(value) in self._told
+            transform = getattr(value, "transform", None)
+            return f"{value.dtype.name}, {self._all([transform, None if known else value.numpy()])}"
+        if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
+            return self._named(value.parameters)
+        if isinstance(value, type):
+            return self._class(value)
+        return self._callable(value) or self._object(value)
+
+    def _callable(self, value: Any) -> str:
+        """:return: a text; empty if the object is not based on a function."""
+        if isinstance(value, functools.partial):
+            return self._all([value.func, value.args, value.keywords])
+        if isinstance(value, types.MethodType):
+            return self._all([value.__self__, value.__func__])
+        if isinstance(value, types.FunctionType) and not _is_installed(value.__code__.co_filename):
+            return self._function(value)
+        inner = [getattr(value, name, None) for name in _INNER]
+        if found := [one for one in inner if isinstance(one, types.FunctionType)]:
+            return self.of(found[0])
+        return full_name(value) if inspect.isroutine(value) else ""
+
+    def _function(self, function: Any) -> str:
+        code = function.__code__
+        beside = function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", 0)
+        told = f"{full_name(function)}, {self._all(beside)}, {self._code(code, function.__doc__)}"
+        written = set[str]()  # a function's own writes are no inputs
+        values = dict([*_globals(code, function.__globals__), *_cells(function)])
+        for one in _codes(code):
+            written |= {i.argval for i in dis.get_instructions(one) if i.opname in _STORES}
+        return f"{told}, {self._named({n: v for n, v in values.items() if n not in written})}"
+
+    def _code(self, code: types.CodeType, doc: str | None = None) -> str:
+        consts = [one for one in code.co_consts if doc is None or one != doc]
+        parts = [self._code(c) if isinstance(c, types.CodeType) else self.of(c) for c in consts]
+        return f"{code.co_code.hex()} {code.co_names} {', '.join(parts)}"
+
+    def _class(self, cls: type) -> str:
+        if is_library(cls):
+            return full_name(cls)
+        own = {k: v for k, v in vars(cls).items() if not k.startswith("_abc_")}
+        own = {k: v for k, v in own.items() if not k.startswith("__") or inspect.isroutine(v)}
+        return f"{full_name(cls)}, {self._all(cls.__bases__)}, {self._named(own)}"
+
+    def _object(self, value: Any) -> str:
+        cls = value.__class__
+        if hasattr(value, "get_config"):  # Keras numbers layer names per process
+            return f"{self.of(cls)}, {re.sub(r'_[0-9]+', '', str(_config(value)))}"
+        ours = full_name(cls).partition(".")[0] in ("gpflow", "gpflow_bsvm")
+        if is_library(cls) and not (ours or isinstance(value, tf.Module)):
+            return full_name(cls) if " at 0x" in repr(value) else repr(value)
+        state = vars(value) if self._objects and hasattr(value, "__dict__") else {}
+        own = {k: v for k, v in state.items() if k not in BOOKKEEPING and k[:6] != "_self_"}
+        return f"{self.of(cls)}, {self._named(own)}"
+
+
+def _in_order(values: Collection[Any]) -> list[Any]:
+    """:return: members of a set, in the same order in every process."""
+    return sorted(
+        values, key=lambda one: full_name(one) if hasattr(one, "__qualname__") else repr(one)
+    )
+
+
+_STORES = ("STORE_GLOBAL", "STORE_DEREF")
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """:return: the code, and the code of functions defined in it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from _codes(one)
+
+
+def _globals(code: types.CodeType, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """:return: globals read by name; for a user's module, the attributes read."""
+    for one in _codes(code):
+        steps = [step for step in dis.get_instructions(one) if step.opname != "EXTENDED_ARG"]
+        for step, after in zip(steps, [*steps[1:], None]):
+            if step.opname not in ("LOAD_GLOBAL", "LOAD_NAME") or step.argval not in known:
+                continue
+            value = known[step.argval]
+            own = isinstance(value, types.ModuleType) and not _is_installed(_file(value.__name__))
+            if own and after is not None and after.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                yield f"{step.argval}.{after.argval}", getattr(value, after.argval, None)
+            else:
+                yield step.argval, value
+
+
+def _cells(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # empty: not yet assigned
+            continue
+
+
+def _config(value: Any) -> Any:
+    try:
+        return sorted(value.get_config().items(), key=str)
+    except Exception:  # a user's layer without a configuration
+        return [tuple(weight.shape) for weight in getattr(value, "weights", ())]
+
+
+def is_library(cls: type) -> bool:
+    """:return: True if the class's code changes only with a version."""
+    home = cls.__module__.partition(".")[0]
+    return home in sys.stdlib_module_names or _is_installed(_file(cls.__module__))
+
+
+def _file(module: str) -> str:
+    """:return: the file of a module; empty for interactive code."""
+    return getattr(sys.modules.get(module), "__file__", None) or ""
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith(_INSTALLED) or bool(_PACKAGES & {*Path(file).parts})

@@ -39,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return int(args.run(args))
     except (ValueError, ImportError, OSError) as error:
         if isinstance(error, BrokenPipeError) and error.filename is None:
-            return _end_of_pipe()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
+            return fail(1, "the program that reads the output has ended")
         return fail(2, in_shell(" ".join(str(error).split("\n"))))
     except KeyboardInterrupt:
         kept = args.output.with_name(f"{args.output.name}.partial")
@@ -51,9 +52,3 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         about = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         return fail(2, f"{about} (unexpected: set {TRACEBACK}=1 to see where)")
-
-
-def _end_of_pipe() -> int:
-    """:return: 1, since the output is closed."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
-    return fail(1, "the program that reads the output has ended")

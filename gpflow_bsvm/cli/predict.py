@@ -9,8 +9,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
-from ..archive import read_archive
-from ..atomic import whole_file
+from ..atomic import read_archive, whole_file
 from ..optional import require
 from ..tables.paths import ROW_NAMES, listed, shortened
 from ..tables.reading import Reading
@@ -157,8 +156,8 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     :param rows: a reader of files.
     :return: number of rows.
     """
-    from ..data.prefetch import closed_at_end
     from ..data.readers import checked
+    from ..data.sources import closed_at_end
     from ..estimators.survey import Rows
     from ..inference.run import progress_bar
 

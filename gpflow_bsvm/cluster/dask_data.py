@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.batch import Batch
-from ..data.digests import digests
-from ..data.pieces import Origin, Piece
+from ..data.batch import Batch, Origin, Piece, digests
 from ..data.readers import Check, Reader, checked
 from ..data.sources import Remote, Source
 from ..optional import require

@@ -12,20 +12,18 @@ import contextlib
 import functools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.base import AnyNDArray
 
-from ..data.batch import joined
-from ..data.digests import digest
-from ..data.passes import add as added
-from ..data.readers import MOST_LABELS, Check
-from ..data.sources import Remote
+from ..data.batch import Piece, digest, digests, joined, regrouped
+from ..data.passes import map_over, sum_over
+from ..data.readers import MOST_LABELS, Check, checked
+from ..data.sources import Remote, Source
 from ..optional import require
-from . import workers
-from .workers import Facts, Job
 
 #: Number of partial sums added at a time.
 _FAN_IN = 8
@@ -40,20 +38,20 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def send(self, content: Any) -> Any:
+    def send(self, function: Callable[..., Any]) -> Any:
         """
-        :return: a future of the data needed by every task of a pass.
+        :return: a future of the function, for `_call`.
         :raise TypeError: for models with parts that cannot be sent.
         """
         try:
-            packed = require("cloudpickle", extra="dask").dumps(content)
+            packed = require("cloudpickle", extra="dask").dumps(function)
         except (TypeError, AttributeError, pickle.PicklingError) as error:
             raise TypeError(
                 f"the model cannot be sent to workers ({error}): kernels, mean functions and "
                 "likelihoods of GPflow and this package can be sent, others only if pickle can "
                 "store them"
             ) from error
-        return self.map(workers.Sent, [packed], [gpflow.config.config()])[0]
+        return self.map(_Sent, [packed], [gpflow.config.config()])[0]
 
     def map(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
         """:return: futures of the function, applied to each partition's part of the columns."""
@@ -63,10 +61,10 @@ class Cluster:
 
     def read(self, partitions: list[Any], check: Any, chunk_rows: int) -> list[Any]:
         """:return: futures of each partition's checked chunks."""
-        read = require("dask").delayed(workers.read)
-        how = self.send((check, chunk_rows))
+        call = require("dask").delayed(_call)
+        read = self.send(functools.partial(_read, check, chunk_rows))
         with self._own_errors():
-            futures: list[Any] = self._client.compute([read(how, one) for one in partitions])
+            futures: list[Any] = self._client.compute([call(read, one) for one in partitions])
             return futures
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
@@ -80,14 +78,12 @@ class Cluster:
             found: list[Any] = self._client.gather(futures)
             return found
 
-    def tree(self, how: Any, parts: list[Any]) -> Any:
-        """
-        :param how: a sent `Job`.
-        :return: the sum of all parts, added in an order that depends only on their number.
-        """
+    def tree(self, add: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+        """:return: the sum of all parts, added in an order that depends only on their number."""
+        added = self.send(functools.partial(functools.reduce, add))
         while len(parts) > 1:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
-            parts = self.map(workers.added, [how] * len(groups), groups)
+            parts = self.map(_call, [added] * len(groups), groups)
         return tf.nest.map_structure(_tensor, self.results(parts)[0])
 
     @property
@@ -154,36 +150,34 @@ class Partitions(Remote):
         seen = Partitions(self.cluster, self._parts, self._rows, (*self._views, project))
         if not keep:
             return seen
-        _, parts = seen.run(workers.as_seen)
-        return Partitions(self.cluster, parts, self._rows)
+        return Partitions(self.cluster, seen.run(_chunks_of), self._rows)
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `Remote`."""
-        how, parts = self.run(functools.partial(workers.summed, function, add), along, add)
-        return self.cluster.tree(how, parts)
+        summed = functools.partial(sum_over, function=function, add=add)
+        return self.cluster.tree(add, self.run(summed, along))
 
     def map(self, function: Callable[..., Any], along: Any) -> Any:
         """See `Remote`."""
-        _, parts = self.run(functools.partial(workers.mapped, function), along)
-        return joined(self.cluster.results(parts))
+        mapped = functools.partial(map_over, function=function)
+        return joined(self.cluster.results(self.run(mapped, along)))
 
     def digests(self) -> dict[str, str]:
         """See `Source`."""
-        _, parts = self.run(workers.digested)
-        return all_together(self.cluster.results(parts))
+        return all_together(self.cluster.results(self.run(_digests_of)))
 
-    def run(self, work: Any, along: Any = (), add: Any = added) -> tuple[Any, list[Any]]:
+    def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:
         """
-        :param work: the function of a `Job`.
-        :return: a future of the job, and futures of its results, one per partition.
+        :param function: a function of a partition as a `Source`, and of its part of `along`.
+        :return: futures of its results, one per partition.
         """
         structure = tf.nest.map_structure(lambda _: None, along)
-        how = self.cluster.send(Job(work, self._views, structure, add))
+        work = self.cluster.send(functools.partial(_work, function, self._views, structure))
         ends = np.cumsum(self._rows)[:-1]
         columns = [np.split(np.asarray(column), ends) for column in tf.nest.flatten(along)]
         number = len(self._parts)
         beside = [[column[n] for column in columns] for n in range(number)]
-        return how, self.cluster.map(workers.done, [how] * number, self._parts, beside)
+        return self.cluster.map(_call, [work] * number, self._parts, beside)
 
 
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
@@ -204,13 +198,13 @@ def checked_partitions(
     :raise ValueError: for bad rows, or if all partitions together are not valid data.
     """
     parts = cluster.read(partitions, check, chunk_rows)
-    facts = cluster.results(cluster.map(workers.facts, parts), partitions=True)
+    facts = cluster.results(cluster.map(_facts, parts), partitions=True)
     filled = [n for n, fact in enumerate(facts) if fact.num_rows]
     _check_facts([facts[n] for n in filled], check)
     return Partitions(cluster, [parts[n] for n in filled], tuple(facts[n].num_rows for n in filled))
 
 
-def _check_facts(facts: list[Facts], check: Check) -> None:
+def _check_facts(facts: list[_Facts], check: Check) -> None:
     if not any(fact.weighs for fact in facts):
         raise ValueError(
             "sample_weight must not be all zero" if facts else "the Dask data have no rows"
@@ -239,3 +233,84 @@ def named(error: Exception, partition: int) -> Exception:
 
 def _tensor(one: Any) -> Any:
     return tf.convert_to_tensor(one) if isinstance(one, (np.ndarray, np.generic)) else one
+
+
+# The rest runs on the workers.
+
+
+class _Sent(NamedTuple):
+    """A pickled function, and the sender's GPflow settings."""
+
+    packed: bytes
+    settings: gpflow.config.Config
+
+
+@functools.lru_cache(maxsize=16)
+def _unpacked(packed: bytes) -> Any:
+    return pickle.loads(packed)
+
+
+def _call(sent: _Sent, *given: Any) -> Any:
+    """:return: the function's result under the sender's settings, with arrays for tensors."""
+    if gpflow.config.config() != sent.settings:
+        gpflow.config.set_config(sent.settings)
+    return tf.nest.map_structure(_array, _unpacked(sent.packed)(*given))
+
+
+def _array(one: Any) -> Any:
+    return one.numpy() if isinstance(one, tf.Tensor) else one
+
+
+class _Chunks(Source):
+    def __init__(self, chunks: list[Any], views: tuple[Callable[[Any], Any], ...]) -> None:
+        self._chunks = chunks
+        self._views = views
+
+    def chunks(self) -> Iterator[Any]:
+        for arrays in self._chunks:
+            chunk = tf.nest.map_structure(tf.convert_to_tensor, arrays)
+            for view in self._views:
+                chunk = view(chunk)
+            yield chunk
+
+
+def _work(
+    function: Callable[..., Any], views: Any, structure: Any, chunks: list[Any], beside: list[Any]
+) -> Any:
+    """:return: the function's result for a partition, whose chunks the views convert."""
+    along = tf.nest.pack_sequence_as(structure, list(map(tf.convert_to_tensor, beside)))
+    return function(_Chunks(chunks, views), along=along)
+
+
+def _chunks_of(rows: Source, along: Any) -> list[Any]:
+    return list(rows.chunks())
+
+
+def _digests_of(rows: Source, along: Any) -> dict[str, str]:
+    return digests(rows.chunks())
+
+
+def _read(check: Check, chunk_rows: int, piece: Piece) -> list[Any]:
+    """:return: a partition's checked chunks; empty if it has no rows."""
+    if not np.shape(piece.X)[0]:
+        return []
+    batches = (checked(part, check) for part in piece.cut(chunk_rows))
+    return list(regrouped(batches, chunk_rows))
+
+
+class _Facts(NamedTuple):
+    """Facts about a partition, needed before any pass."""
+
+    num_rows: int
+    weighs: bool  #: whether any weight is positive
+    labels: AnyNDArray | None  #: distinct labels of one column, if they are few
+
+
+def _facts(chunks: list[Any]) -> _Facts:
+    if not chunks:
+        return _Facts(0, False, None)
+    Y = np.concatenate([chunk.Y for chunk in chunks])
+    weight = np.concatenate([chunk.weight for chunk in chunks])
+    labels = np.unique(Y) if Y.shape[1] == 1 else None
+    few = labels is not None and len(labels) <= MOST_LABELS
+    return _Facts(len(Y), bool(weight.any()), labels if few else None)

@@ -2,7 +2,6 @@
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .opening import open_source
-from .readers import Reader
-from .streams import Blocks, Part
+from .readers import Blocks, Part, Reader
 
 __all__ = ["Blocks", "Part", "Reader", "open_source"]

@@ -12,8 +12,7 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.labels import as_column, check_labels, class_numbers
-from .pieces import Origin
-from .sparse import SparseRows
+from .batch import Origin, SparseRows
 
 #: The origin of a complete data set.
 _WHOLE = Origin()

@@ -11,9 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from .checks import check_weights
-from .readers import Check, Reader
+from .readers import Blocks, Check, DatasetBatches, MappedArrays, Reader
 from .sources import ArraySource, Source
-from .streams import Blocks, DatasetBatches, MappedArrays
 
 #: Data of other libraries: for each library a test of X and a function that makes a `Reader`.
 #: Packages for a library, such as `cluster`, register here when imported.
@@ -67,7 +66,10 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
             raise TypeError(
                 "X is a Dask collection: import gpflow_bsvm.cluster first, which reads it"
             )
-        return MappedArrays(X, Y, sample_weight) if _is_mapped(X) else None
+        base = X
+        while isinstance(base, np.ndarray):
+            base = base.base
+        return MappedArrays(X, Y, sample_weight) if isinstance(base, mmap.mmap) else None
     if isinstance(data, (str, os.PathLike)):
         raise TypeError(
             f"{str(data)!r} is a path: use gpflow_bsvm.files.ParquetFiles or CSVFiles, with the "
@@ -88,10 +90,3 @@ def _holds_arrays(data: Any) -> bool:
         blocks = all(isinstance(part, tuple) and len(part) in (2, 3) for part in data)
         return not (data and blocks and all(np.ndim(one) > 0 for part in data for one in part))
     return isinstance(data, tuple)
-
-
-def _is_mapped(array: Any) -> bool:
-    """:return: True if the array is mapped from a file."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return isinstance(array, mmap.mmap)

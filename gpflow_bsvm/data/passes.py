@@ -10,8 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from .batch import joined
-from .prefetch import closed_at_end
-from .sources import Source
+from .sources import Source, closed_at_end
 
 
 def add(one: Any, other: Any) -> Any:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from .batch import Batch, joined
-from .digests import digests
-from .prefetch import closed_at_end
-from .sparse import SparseRows
+from .batch import Batch, SparseRows, digests, joined
+
+T = TypeVar("T")
+_END: Any = object()
 
 
 class Source(ABC):
@@ -213,3 +216,40 @@ class Remote(Protocol):
 
     def has_room(self, num_bytes: float) -> bool:
         """:return: True if `num_bytes` more fit there."""
+
+
+def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
+    """
+    Yield the items, reading `ahead` items in advance in a thread; `ahead` + 1 items are in memory.
+    An error of `items` is raised after the items before it. When this iterator ends, is closed, or
+    raises, the thread has finished its current item and ended.
+
+    :param items: closed at the end.
+    """
+    pool = ThreadPoolExecutor(1, thread_name_prefix="gpflow_bsvm-reader")
+    coming: deque[Future[T]] = deque()
+    with closed_at_end(items):
+        try:
+            for _ in range(ahead):
+                coming.append(pool.submit(next, items, _END))
+            while (item := coming.popleft().result()) is not _END:
+                coming.append(pool.submit(next, items, _END))
+                yield item
+                del item  # a waiting thread holds no item
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+            coming.clear()
+
+
+@contextmanager
+def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
+    """
+    Close `items` at the end; otherwise an error's traceback would keep generator and reader alive.
+
+    :return: a context with `items`.
+    """
+    try:
+        yield items
+    finally:
+        if hasattr(items, "close"):  # a generator, which closes all generators that it reads
+            items.close()

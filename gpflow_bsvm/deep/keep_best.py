@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -53,7 +52,9 @@ class KeepBest:
             check_whole(1, patience=patience)
         self._model = model
         self._patience = patience
-        self._loss = _loss_of(model, held_out)
+        if held_out is None:
+            raise ValueError("expected rows that the fit does not use, got None: give (X, Y)")
+        self._held_out = held_out if callable(held_out) else open_data(model, held_out)
         self._kept: list[tuple[tf.Variable, AnyNDArray]] = []
         self.losses: list[float] = []
         self.number = 0
@@ -70,7 +71,11 @@ class KeepBest:
 
         :return: True if the fit should end.
         """
-        self.losses.append(float(self._loss()))
+        if callable(self._held_out):
+            loss = self._held_out()
+        else:
+            loss = -predict_log_density(self._model, self._held_out).mean()
+        self.losses.append(float(loss))
         if not self._kept or self.losses[-1] < self.loss or math.isnan(self.loss):
             self.number = len(self.losses) - 1
             weights = [v for one in networks_in([self._model]) for v in one.all_weights()]
@@ -83,13 +88,3 @@ class KeepBest:
         """Restore the kept state."""
         for variable, value in self._kept:
             variable.assign(value)
-
-
-def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
-    if callable(held_out):
-        loss: Callable[[], Any] = held_out
-        return loss
-    if held_out is None:
-        raise ValueError("expected rows that the fit does not use, got None: give (X, Y)")
-    rows = open_data(model, held_out)
-    return lambda: -predict_log_density(model, rows).mean()

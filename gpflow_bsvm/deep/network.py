@@ -146,7 +146,7 @@ def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArra
     :param network: the user's network, or None.
     :param names: names of the file's weights, in order.
     :return: the network with these weights; like the network in the file, it may end with the
-        normalization of `gpflow_bsvm.deep.hybrid`.
+        normalization of `gpflow_bsvm.deep.kernel`.
     :raise ValueError: without a network, or if names or shapes of its weights differ.
     """
     if network is None:

@@ -15,9 +15,9 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_whole
+from ..data.batch import Origin
 from ..data.checks import check_data, check_inputs, check_size
 from ..data.opening import open_source
-from ..data.pieces import Origin
 from ..data.readers import Reader
 from ..data.sources import Source
 from ..likelihoods.base import has_hook

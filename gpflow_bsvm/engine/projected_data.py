@@ -21,8 +21,7 @@ from gpflow.kernels import Constant, Kernel, MultioutputKernel, Product, Station
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch, take
-from ..data.prefetch import closed_at_end
-from ..data.sources import Derived, Remote, Source
+from ..data.sources import Derived, Remote, Source, closed_at_end
 from .contracts import Model, chunk_rows
 from .natural import Gaussian, Natural
 from .projection import Features, Prior, Projected, Projector, project

@@ -13,7 +13,7 @@ from scipy.stats import mode
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
-from ..data.sparse import SparseRows
+from ..data.batch import SparseRows
 from ..notices import warn
 from .kernels import unscaled_columns
 from .labels import missing

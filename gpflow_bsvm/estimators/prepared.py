@@ -13,9 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from ..cluster.dask_data import dask_reader, is_of_dask
 from ..data.batch import Batch
-from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
-from ..data.sources import Derived, Remote, Source
+from ..data.sources import Derived, Remote, Source, closed_at_end
 from .labels import Encoding
 
 CHUNK_ROWS = 2**14

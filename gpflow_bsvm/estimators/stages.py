@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 
-from ..checkpoints.directory import Directory, Identity, made, open_checkpoints
+from ..checkpoints.directory import Checkpoints, Directory, Identity, made
 from ..checkpoints.identity import of_estimator
 from ..data.sources import Source
 
@@ -98,7 +98,7 @@ class Stages:
         :return: its result, computed now or loaded from an earlier process.
         :raise ValueError: if the stored result belongs to another fit.
         """
-        with open_checkpoints(self.place(name), 1, lambda: self._identity) as stored:
+        with Checkpoints(self.place(name), 1, lambda: self._identity) as stored:
             found = stored.latest(None)
             if found is None:
                 found = find()

@@ -11,10 +11,9 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.preprocessing import StandardScaler
 
-from ..data.batch import Batch
+from ..data.batch import Batch, Origin
 from ..data.checks import as_matrix, check_inputs
 from ..data.passes import sum_over
-from ..data.pieces import Origin
 from ..data.sampling import random_keys
 from ..data.sources import Source
 from ..tables.labels import MOST_CLASSES

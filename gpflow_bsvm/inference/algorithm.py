@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checkpoints.directory import Directory, open_checkpoints
+from ..checkpoints.directory import Checkpoints, Directory
 from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
@@ -128,7 +128,7 @@ class Algorithm(ABC):
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
-            checkpoints = open_checkpoints(checkpoint, every, identify)
+            checkpoints = Checkpoints(checkpoint, every, identify)
             about = run, record, checkpoints, self._what
             Recorder(*about, callback=callback, monitor=monitor, progress=progress).drive()
         except NUMERICAL as error:

@@ -15,7 +15,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 
 from ..checks import check_elbo, check_number, check_rate, check_whole
-from ..data.minibatches import BatchGroup, batch_groups
+from ..data.sampling import BatchGroup, batch_groups
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts, warn_of_fewer_rows
 from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve, without_point

@@ -15,7 +15,7 @@ from gpflow.keras import tf_keras
 
 from ..checks import check_whole
 from ..data.batch import Batch, take
-from ..data.minibatches import BatchGroup
+from ..data.sampling import BatchGroup
 from ..data.sources import Source
 from ..engine.contracts import Model, as_variables, in_training, jitter_of
 from ..engine.hyperparameters import Hyperparameters

@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..checks import NotFinite
 from ..data.batch import Batch
 from ..data.passes import sum_over
-from ..data.prefetch import closed_at_end
-from ..data.sources import Source
+from ..data.sources import Source, closed_at_end
 from ..engine.contracts import Model
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData

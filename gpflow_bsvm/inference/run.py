@@ -194,7 +194,7 @@ class Recorder:
         self._checkpoints = checkpoints
         self._callback = callback
         self._monitor = monitor
-        run.unseen = not (callback or monitor) and type(checkpoints) is Checkpoints
+        run.unseen = not (callback or monitor) and checkpoints.directory is None
         self._stopped = False
         self._offered = (run.state, False, 0)
         if checkpoints.latest(self._content(self._offered), self._go_on) is not None:

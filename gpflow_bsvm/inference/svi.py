@@ -10,7 +10,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..data.minibatches import BatchGroup
+from ..data.sampling import BatchGroup
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
 from ..engine.natural import Gaussian, Natural, blend

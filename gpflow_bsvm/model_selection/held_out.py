@@ -22,8 +22,7 @@ from gpflow.config import default_float
 from ..checks import check_elbo, check_whole
 from ..data.batch import joined, take
 from ..data.checks import check_weights
-from ..data.prefetch import closed_at_end
-from ..data.sources import ArraySource, Source
+from ..data.sources import ArraySource, Source, closed_at_end
 from ..engine.contracts import Model, chunk_rows, shares_shifts
 from ..engine.natural import Natural, compiled_solve
 from ..engine.projected_data import ProjectedData, product_dtype

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 
-from ..archive import read_archive, write_archive
-from ..atomic import check_room
+from ..atomic import check_room, read_archive, write_archive
+from ..notices import warn
 from ..version import __version__
 from .objects import Decoder, Encoder
 
@@ -131,8 +130,6 @@ def _check_settings(told: dict[str, Any], path: Path) -> None:
         )
     pairs = [(key, told.get(key), value) for key, value in here.items()]
     if differ := [f"{key} was {old}, is {new}" for key, old, new in pairs if old != new]:
-        warnings.warn(
-            f"{path} was saved under other settings, so predictions may differ: "
-            f"{'; '.join(differ)}",
-            stacklevel=3,
+        warn(
+            f"{path} was saved under other settings, so predictions may differ: {'; '.join(differ)}"
         )

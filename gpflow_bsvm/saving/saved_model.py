@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..atomic import errors_of
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projection import plain_points, project
-from ..engine.statistics import Marginals, marginals_of_f
+from ..engine.statistics import marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
 from ..estimators.inputs import shift_and_scale
 from ..likelihoods.base import probabilities
@@ -105,23 +105,20 @@ class Exported(tf.Module):
         self.predicts = predicts
         # Stored as arrays, because graphs have a limited size.
         self._Lz = tf.Variable(model.prior_factor(), trainable=False)
-        natural = compiled_solve(model.natural())
-        self._q = [tf.Variable(part, trainable=False) for part in natural]
+        q = compiled_solve(model.natural())
+        self._q = [tf.Variable(part, trainable=False) for part in q]
         dtype = gpflow.config.default_float()
         spec = tf.TensorSpec([None, num_columns], dtype, "X")
         shift, scale = (tf.constant(part, dtype) for part in standardise)
 
-        def look(X: tf.Tensor) -> Marginals:
-            features = project(model.prior, X, tf.convert_to_tensor(self._Lz))
-            return marginals_of_f(Gaussian._make(map(tf.convert_to_tensor, self._q)), features)
-
         def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            return look((X - shift) / scale)._asdict()
+            features = project(model.prior, (X - shift) / scale, tf.convert_to_tensor(self._Lz))
+            q = Gaussian._make(map(tf.convert_to_tensor, self._q))
+            return marginals_of_f(q, features)._asdict()
 
         def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            X = (X - shift) / scale
-            f = look(X)
-            return finish(model.likelihood, X, f.mean, f.variance)
+            f = predict_f(X)
+            return finish(model.likelihood, (X - shift) / scale, f["mean"], f["variance"])
 
         self.predict_f = self._traced(predict_f, spec)
         setattr(self, predicts, self._traced(predict, spec))
@@ -156,19 +153,18 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     names = getattr(estimator, "feature_names_in_", None)
     about = {"features": None if names is None else [str(name) for name in names]}
     if isinstance(estimator, BSVMRegressor):
-        finish = _numbers(estimator.y_center_, estimator.y_scale_)
+        finish = partial(_numbers, estimator.y_center_, estimator.y_scale_)
         return Exported(model, width, finish, "predict", standardise), about
     about["classes"] = estimator.classes_.tolist()
     finish = partial(_probabilities, both=len(estimator.classes_) == 2)
     return Exported(model, width, finish, standardise=standardise), about
 
 
-def _numbers(centre: float, scale: float) -> Finish:
-    def finish(likelihood: Likelihood, X: tf.Tensor, Fmu: Any, Fvar: Any) -> dict[str, tf.Tensor]:
-        mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
-        return {"mean": mean[:, 0] * scale + centre, "std": tf.sqrt(variance[:, 0]) * scale}
-
-    return finish
+def _numbers(
+    centre: float, scale: float, likelihood: Likelihood, X: tf.Tensor, Fmu: Any, Fvar: Any
+) -> dict[str, tf.Tensor]:
+    mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
+    return {"mean": mean[:, 0] * scale + centre, "std": tf.sqrt(variance[:, 0]) * scale}
 
 
 def _probabilities(

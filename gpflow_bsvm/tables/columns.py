@@ -15,7 +15,7 @@ from .paths import listed, own_columns, short, shortened, with_nearest
 from .spelling import MISSING, PLAIN, Spelling
 
 if TYPE_CHECKING:  # `data` needs TensorFlow
-    from ..data.pieces import Origin
+    from ..data.batch import Origin
 
 pandas = Later("pandas", "files")
 #: The mark of a column of true and false, read as 1 and 0.

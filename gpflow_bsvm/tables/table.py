@@ -52,9 +52,12 @@ class Table:
         wanted = others if reading.features is None else list(reading.features)
         self._look([*wanted, reading.target, reading.weight])
         found = self._found()
-        gaps = {name: self._gap(found[name]) for name in wanted if name in found}
-        self.holes = {name: place for name, place in gaps.items() if place is not None}
-        self._kinds = {name: found[name] for name in gaps}
+        self._kinds = {name: found[name] for name in wanted if name in found}
+        self.holes = dict[str, str]()
+        for name, column in self._kinds.items():
+            seen = self._seen[name]
+            if place := seen.gap(seen.missing_values(column.words is not None)):
+                self.holes[name] = place
         found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         labels = self._seen.get(reading.target)  # None: `check_names` raises
@@ -118,10 +121,6 @@ class Table:
                 self.rows += len(batch)
                 if reading.words is False and not reading.is_auto:
                     return
-
-    def _gap(self, column: Column) -> str | None:
-        one = self._seen[column.name]
-        return one.gap(one.missing_values(column.words is not None))
 
     def _found(self, complete: bool = True) -> dict[str, Column]:
         """:raise ValueError: for columns (if `complete`, also labels) that cannot be read."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import Later
-from .arff import Arff
 from .cells import arrow, compute
 from .formats import (
+    Arff,
     Format,
     Parquet,
     Partition,
@@ -217,7 +217,9 @@ def open_format(path: str, reading: Reading) -> Format:
         with open(path, "rb") as file:
             start = file.read(4)
         if kind.endswith(OTHERS) or start == b"PK\3\4":  # zipped, as in Excel
-            raise ValueError(f"{path} is neither CSV nor Parquet: save it as one of these")
+            is_zip = kind.endswith(".zip")
+            advice = "unpack it, or compress it with gzip" if is_zip else "save it as one of these"
+            raise ValueError(f"{path} is neither CSV nor Parquet: {advice}")
         if kind.endswith(PARQUET) or start == b"PAR1":
             return Parquet(path)
         head, encoding = read_head(path, reading.encoding)

@@ -20,7 +20,7 @@ from dying import (
 )
 from helpers import make_data, make_model, state
 
-from gpflow_bsvm.checkpoints.directory import InDirectory
+from gpflow_bsvm.checkpoints.directory import Checkpoints
 from gpflow_bsvm.checkpoints.values import ValueDecoder, ValueEncoder
 from gpflow_bsvm.engine import projected_data
 from gpflow_bsvm.inference import (
@@ -77,7 +77,7 @@ def test_finished_draws_come_back_and_more_can_be_had(data, tmp_path, monkeypatc
     model, short, long = make_model(data), Gibbs(20, 10, 2), Gibbs(40, 10, 2)
     first = short.run(model, data, checkpoint=tmp_path).s
     with monkeypatch.context() as patch:
-        patch.setattr(InDirectory, "offer", None)  # nothing is drawn
+        patch.setattr(Checkpoints, "offer", None)  # nothing is drawn
         np.testing.assert_array_equal(short.run(model, data, checkpoint=tmp_path).s, first)
     more = long.run(model, data, checkpoint=tmp_path).s
     np.testing.assert_array_equal(more, long.run(model, data).s)
@@ -146,7 +146,7 @@ def test_one_record_of_so_many_is_written_and_the_last(data, tmp_path):
 
 
 def test_the_latest_two_stay_also_where_one_is_written_again(tmp_path):
-    with InDirectory(tmp_path, 1, {}) as checkpoints:
+    with Checkpoints(tmp_path, 1, dict) as checkpoints:
         for number in (1, 2, 2, 2):
             checkpoints.offer(number, lambda: {})
     assert {path.name[-5] for path in tmp_path.iterdir()} == {"1", "2"}

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.checkpoints import identity
-from gpflow_bsvm.checkpoints.described import described
+from gpflow_bsvm.checkpoints.identity import described
 from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.inference import CAVI
 

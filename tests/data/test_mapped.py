@@ -5,7 +5,7 @@ import pytest
 from helpers import make_data
 
 from gpflow_bsvm.data import open_source
-from gpflow_bsvm.data.streams import MappedArrays
+from gpflow_bsvm.data.readers import MappedArrays
 
 N, D, CHUNK = 20_000, 4, 3000
 

@@ -23,9 +23,9 @@ from kinds_of_rows import (
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data import Blocks
-from gpflow_bsvm.data.minibatches import batch_groups
 from gpflow_bsvm.data.passes import map_over, sum_over
-from gpflow_bsvm.data.prefetch import prefetched
+from gpflow_bsvm.data.sampling import batch_groups
+from gpflow_bsvm.data.sources import prefetched
 from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
 from gpflow_bsvm.inducing_points import reselect

@@ -7,7 +7,7 @@ import tensorflow as tf
 from helpers import make_data, make_model, randomise
 from kinds_of_sources import sources
 
-from gpflow_bsvm.data.minibatches import batch_groups
+from gpflow_bsvm.data.sampling import batch_groups
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.engine.projection import Projector
 from gpflow_bsvm.prediction.marginals import predict_marginals

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data import Blocks, open_source
+from gpflow_bsvm.data.batch import SparseRows
 from gpflow_bsvm.data.sampling import sample
-from gpflow_bsvm.data.sparse import SparseRows
 from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.inference import CAVI
 

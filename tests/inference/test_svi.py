@@ -7,7 +7,7 @@ import tensorflow as tf
 from helpers import assert_same_state, make_data, make_model, source_of, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data.minibatches import batch_groups
+from gpflow_bsvm.data.sampling import batch_groups
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, Adaptive, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
 

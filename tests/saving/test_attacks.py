@@ -18,7 +18,7 @@ from helpers import ard
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.deep import DeepKernel
-from gpflow_bsvm.saving import known
+from gpflow_bsvm.saving import objects
 
 KERAS = {"tf_keras": tf_keras, "keras": keras}
 
@@ -112,7 +112,7 @@ def test_named_tuples_are_named_tuples(path, cls):
 def test_known_classes_are_of_these_rooms_and_take_no_paths():
     modules = [name for name in sys.modules if name.startswith(("gpflow", "sklearn", "tensorflow"))]
     found = {
-        known.find_class(f"{home}.{name}") for home in modules for name in vars(sys.modules[home])
+        objects.find_class(f"{home}.{name}") for home in modules for name in vars(sys.modules[home])
     }
     classes = found - {None}
     assert len(classes) > 50
@@ -299,7 +299,7 @@ def test_options_and_classes_of_a_user_may_be_infinite(path, monkeypatch):
     class Cut(gpflow.kernels.SquaredExponential):
         cutoff = np.inf
 
-    monkeypatch.setattr(known, "_registered", {})
+    monkeypatch.setattr(objects, "_registered", {})
     gb.saving.register(Cut)
     kernel = Cut()
     kernel.cutoff = -np.inf

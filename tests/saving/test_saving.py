@@ -21,7 +21,7 @@ from gpflow_bsvm.engine.structure import look_into
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.models.linear import WeightKernel
 from gpflow_bsvm.papers import gold2003, seeger2000, wenzel2017
-from gpflow_bsvm.saving import known
+from gpflow_bsvm.saving import objects
 
 
 def assert_same(one, two, X):
@@ -308,7 +308,7 @@ def test_single_precision(again):
 
 @pytest.fixture
 def forget(monkeypatch):
-    monkeypatch.setattr(known, "_registered", {})
+    monkeypatch.setattr(objects, "_registered", {})
 
 
 def test_a_kernel_that_is_made_known(rows, path, forget):
@@ -316,6 +316,6 @@ def test_a_kernel_that_is_made_known(rows, path, forget):
     gb.saving.register(Scaled)
     gb.save(scaled, path)
     assert_same(scaled, gb.load(path), rows[0])
-    known._registered.clear()
+    objects._registered.clear()
     with pytest.raises(ValueError, match=r"model\.bsvm.*Scaled.*register"):
         gb.load(path)

@@ -295,7 +295,10 @@ def test_weights_of_arff_and_words_of_svmlight_are_told(tmp_path):
         read(path, classes="auto")
     path = tmp_path / "t.svm"
     path.write_text("good 1:1\nbad 1:2\n")
-    with pytest.raises(ValueError, match="labels and values of svmlight files must be numbers"):
+    with pytest.raises(ValueError, match="labels and values must be numbers"):
+        read(path, classes="auto")
+    path.write_text("1 3:1 2:4\n2 1:1\n")
+    with pytest.raises(ValueError, match=r"should be sorted and unique$"):
         read(path, classes="auto")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from gpflow_bsvm.data.pieces import Origin
+from gpflow_bsvm.data.batch import Origin
 from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
 

@@ -58,6 +58,12 @@ def test_other_formats_may_be_compressed(tmp_path, name):
     assert values(read(tmp_path / name, classes="auto"))[:, 0].tolist() == [1, 2]
 
 
+def test_what_to_do_with_a_zip_is_said(tmp_path):
+    (tmp_path / "t.csv.zip").write_bytes(b"PK\3\4 and more")
+    with pytest.raises(ValueError, match="unpack it, or compress it with gzip"):
+        read(tmp_path / "t.csv.zip")
+
+
 def test_a_workbook_is_no_text_whatever_its_name(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"PK\3\4 and more")
     with pytest.raises(ValueError, match="is neither CSV nor Parquet: save it"):

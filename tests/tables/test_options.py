@@ -6,7 +6,7 @@ from tables_as_read import read, table, values
 
 pytest.importorskip("pyarrow")
 
-from gpflow_bsvm.data.pieces import Origin
+from gpflow_bsvm.data.batch import Origin
 from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
 

@@ -1,23 +1,24 @@
-"""Rows of a fit, read from files."""
+"""Rows in one or several files, read piece by piece."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..data.pieces import Origin, Piece
-from ..data.readers import Reader
-from ..optional import require
-from ..tables.cells import as_text
-from ..tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
-from ..tables.reading import Options, Reading
-from ..tables.table import Table
+from .data.batch import Origin, Piece, digest
+from .data.readers import Reader
+from .optional import require
+from .tables.cells import as_text
+from .tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
+from .tables.reading import Options, Reading
+from .tables.table import Table
 
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
+
+__all__ = ["CSVFiles", "Files", "OtherFiles", "ParquetFiles", "Reading"]
 
 #: Number of rows of a column to read at a time.
 _COLUMN_ROWS = 2**17
@@ -66,10 +67,10 @@ class Files(Reader):
         """See `Reader`. Moved or copied files keep their marks if timestamps stay."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
-        digest = hashlib.sha256(repr([(f.st_size, f.st_mtime_ns) for f in known]).encode())
+        short = digest(repr([(file.st_size, file.st_mtime_ns) for file in known]))
         return {
             "files": f"{len(known)} of {sum(file.st_size for file in known)} bytes, last changed "
-            f"{latest:%Y-%m-%d %H:%M:%S} ({digest.hexdigest()[:12]})",
+            f"{latest:%Y-%m-%d %H:%M:%S} ({short})",
             "columns of the files": str(
                 [*self.columns.kinds, self.columns.target, self.columns.weight]
             ),

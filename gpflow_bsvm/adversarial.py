@@ -1,6 +1,8 @@
-"""Models and classifiers for the attacks and defences of the Adversarial Robustness Toolbox."""
+"""Adversarial inputs: models as classifiers for the Adversarial Robustness Toolbox."""
 
 from __future__ import annotations
+
+from . import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +12,14 @@ import numpy as np
 import tensorflow as tf
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.contracts import check_width
-from ..estimators import BSVMClassifier
-from ..estimators.inputs import shift_and_scale
-from ..likelihoods.base import probabilities as probabilities_of
-from ..likelihoods.labels import check_one_label, with_both_classes
-from ..optional import require
+from .engine.contracts import check_width
+from .estimators import BSVMClassifier
+from .estimators.inputs import shift_and_scale
+from .likelihoods.base import probabilities as probabilities_of
+from .likelihoods.labels import check_one_label, with_both_classes
+from .optional import require
+
+__all__ = ["art_classifier"]
 
 #: A function of X [N, D]: p(y = c | x), [N, C].
 Probabilities = Callable[[tf.Tensor], tf.Tensor]
