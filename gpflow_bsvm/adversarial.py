@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .engine.contracts import check_width
 from .estimators import BSVMClassifier
-from .estimators.inputs import shift_and_scale
+from .estimators.columns import shift_and_scale
 from .likelihoods.base import probabilities as probabilities_of
 from .likelihoods.labels import check_one_label, with_both_classes
 from .optional import require

@@ -19,7 +19,7 @@ from gpflow.base import AnyNDArray
 from sklearn import datasets
 
 from .data.readers import checked
-from .estimators.survey import Rows
+from .estimators.large import Rows
 from .files import Files, Reading
 from .tables.paths import ENDINGS, OTHERS, find_files
 from .tables.reading import Options

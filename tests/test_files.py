@@ -5,7 +5,7 @@ import pytest
 
 from gpflow_bsvm import cli
 from gpflow_bsvm.data import Blocks, Part, open_source
-from gpflow_bsvm.estimators.survey import Rows
+from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.files import CSVFiles
 
 pytest.importorskip("pyarrow")

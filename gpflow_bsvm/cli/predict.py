@@ -158,7 +158,7 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     """
     from ..data.readers import checked
     from ..data.sources import closed_at_end
-    from ..estimators.survey import Rows
+    from ..estimators.large import Rows
     from ..inference.run import progress_bar
 
     keys = iter(()) if args.id is None else rows.texts(args.id)

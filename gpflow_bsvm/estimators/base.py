@@ -20,23 +20,20 @@ from ..checkpoints.directory import Directory
 from ..data.checks import check_weights
 from ..data.sources import ArraySource
 from ..engine.contracts import open_data
+from ..engine.projection import check_kernel
 from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
 from ..models import BSVM
 from ..notices import told_by
 from . import inputs
-from .attributes import Attributes
 from .choice import Candidate, chosen_model
-from .kernels import check_covariance, unscaled_columns
+from .columns import Attributes, unscaled_columns
 from .labels import Encoding, check_known
-from .large import fit_large, open_later
-from .options import check_options
-from .prepared import CHUNK_ROWS, source_of
+from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
+from .options import check_options, in_words_of_estimators
 from .specification import Data, Specification
 from .stages import Stages
-from .survey import Survey
 from .training import train
-from .words import in_words_of_estimators
 
 E = TypeVar("E", bound="BSVMEstimator")
 
@@ -66,6 +63,10 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     #: Whether rows need labels.
     _labelled: ClassVar[bool] = True
+
+    @abstractmethod
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
+        """:return: rows and labels after scikit-learn's checks."""
 
     @abstractmethod
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
@@ -126,27 +127,50 @@ class BSVMEstimator(Attributes, BaseEstimator):
             if rows is not None:
                 fit_large(new, rows, stages)
             else:
-                data = new._validate(X, y, sample_weight)
-                inputs.warn_of_little_weight(data[2])
-                new._fit_arrays(data, stages)
+                new._fit_arrays(new._validate(X, y, sample_weight), stages)
         new.seconds_ = stages.bar.seconds
         self.__dict__ = new.__dict__  # all at once
         return self
 
     def _fit_arrays(self, data: Data, stages: Stages) -> None:
+        data = inputs.merge_equal(*data)
+        scaler = inputs.make_scaler(data[0], data[2])
+        data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data
-        X, y, weight = inputs.merge_equal(X, Y[:, 0], weight)
+        seed = stages.seed(self, ArraySource(X, Y, weight[:, None], CHUNK_ROWS))
+        self._found(self._learn_model(data, codes, seed, stages), data)
+
+    def _learn_scale(
+        self, data: Data, scaler: StandardScaler, names: Any
+    ) -> tuple[Data, Sequence[int]]:
+        """:return: the scaled rows, and the columns of codes."""
+        X, Y, weight = data
         codes = unscaled_columns(self.kernel, X, self.fill_)
-        scaler = inputs.make_scaler(X, weight, codes)
-        self.scaler_ = scaler if self.standardize else None
-        inputs.warn_of_extremes(self.scaler_, X, getattr(self, "feature_names_in_", None))
-        data = inputs.scale(self.scaler_, X), y[:, None], weight
-        check_covariance(self.kernel, data[0])
-        seed = stages.seed(self, ArraySource(data[0], data[1], weight[:, None], CHUNK_ROWS))
-        spec = self._specify(seed, data)._replace(codes=tuple(codes), progress=stages.bar)
-        spec, begun = chosen_model(spec, self._candidates(spec), data, stages)
-        self.model_, self.history_ = train(spec, data, begun, stages)
-        self._found(spec, data)
+        self.scaler_ = inputs.without(scaler, codes) if self.standardize else None
+        inputs.warn_of_extremes(self.scaler_, X, names)
+        X = inputs.scale(self.scaler_, X)
+        if isinstance(self.kernel, Kernel):
+            check_kernel(self.kernel, X)
+        return (X, Y, weight), codes
+
+    def _learn_model(
+        self,
+        data: Data,
+        codes: Sequence[int],
+        seed: int,
+        stages: Stages,
+        num_rows: int | None = None,
+    ) -> Specification:
+        """
+        Fit `model_` to scaled rows.
+
+        :param num_rows: the total number of rows if these are a sample.
+        """
+        spec = self._specify(seed, data)
+        spec = spec._replace(codes=tuple(codes), num_rows=num_rows, stages=stages)
+        spec, begun = chosen_model(spec, self._candidates(spec), data)
+        self.model_, self.history_ = train(spec, data, begun)
+        return spec
 
     def _partial_fit(
         self: E,
@@ -175,34 +199,26 @@ class BSVMEstimator(Attributes, BaseEstimator):
         self.__dict__ = new.__dict__
         return self
 
-    def _validate(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool = True
-    ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
         """
         :param reset: whether columns and labels may differ from an earlier fit.
         :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out.
         """
         dtype = gpflow.config.default_float()
         inputs.check_format(X, self._how["accept_sparse"])
-        inputs.check_dates(X)
         if self._labelled:
             check_known(y)
-        X, y = self._checked(inputs.with_nan(X), y, reset)
-        weight = check_weights(sample_weight, len(y))
-        weight = inputs.repetitions(weight)
+        X, y = self._checked(X, y, reset)
+        weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)
         used = weight > 0
         if reset:
+            inputs.warn_of_little_weight(weight[used])
             self.fill_ = inputs.medians(X[used], self.kernel) if self.impute else None
         X = inputs.filled(X, self.fill_)
         return X[used], Y[used].astype(dtype), weight[used]
-
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        """:return: rows and labels after scikit-learn's checks."""
-        X, y = inputs.validated(self, X, y, reset=reset)
-        return X, y
 
     @property
     def _how(self) -> dict[str, Any]:
@@ -219,8 +235,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         source = source_of(X)
         if source is not None:
             return open_later(source, self, labelled=False)
-        inputs.check_dates(X)
-        X = inputs.validated(self, inputs.with_nan(X), reset=False)
+        X = inputs.validated(self, X, reset=False)
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:

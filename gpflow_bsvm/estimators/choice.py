@@ -20,7 +20,6 @@ from ..model_selection import held_out
 from ..models import BSVM
 from ..prediction.marginals import predict_marginals
 from .specification import LOSSES, NUM_LEVELS, Data, Specification, centres, distinct, make_model
-from .stages import Stages
 from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
 #: The largest number of rows for selecting loss and penalty, and the fewest held-out rows.
@@ -59,11 +58,7 @@ FIRST_OF_LEVELS = 1
 def candidates(
     loss: str, penalty: float | str, linear: bool, num_levels: int = NUM_LEVELS
 ) -> tuple[Candidate, ...]:
-    """
-    :param loss: "hinge", "levels" or "auto": both, but only the hinge for a linear f.
-    :param penalty: a number or "auto".
-    :return: the candidates for these options, from soft to sharp.
-    """
+    """:return: the candidates for these options, from soft to sharp; the hinge for a linear f."""
     losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
     if penalty != "auto":
         return tuple(Candidate(loss, float(penalty)) for loss in reversed(losses))
@@ -81,7 +76,6 @@ def first_of(among: Sequence[Candidate]) -> Candidate:
 
 
 def _short(penalty: float) -> float:
-    """:return: the penalty, rounded to three digits."""
     return float(f"{penalty:.3g}")
 
 
@@ -125,7 +119,7 @@ def choose(
 
         def score(candidate: Candidate) -> held_out.HeldOut:
             text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}"
-            spec.progress.stage("choice", text)
+            spec.stages.bar.stage("choice", text)
             model_of(candidate.loss).likelihood.penalty.assign(candidate.penalty)
             calibrates = spec._replace(loss=candidate.loss).calibrates
             return refits(model_of(candidate.loss), calibrates)
@@ -141,7 +135,6 @@ def choose(
 
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
-    :param begun: a regression model.
     :return: `begun` if its f varies. Otherwise a second model learns its kernel first with a steep
         loss (which does not mistake f for noise), and the model of larger bound is returned.
     """
@@ -189,7 +182,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     learned = [scale.numpy() for scale in scales]
 
     def score(factor: float) -> held_out.HeldOut:
-        spec.progress.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
+        spec.stages.bar.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
         _assign(scales, learned, factor)
         return refits(other, spec.calibrates)
 
@@ -229,14 +222,14 @@ def _assign(
 
 
 def chosen_model(
-    spec: Specification, among: Sequence[Candidate], data: Data, stages: Stages
+    spec: Specification, among: Sequence[Candidate], data: Data
 ) -> tuple[Specification, InitialModel]:
     """
     :param among: the candidates.
-    :param stages: may hold an earlier result.
-    :return: `spec` with the chosen options, and its model with the final kernel.
+    :return: `spec` with the chosen options, and its model with the final kernel; both may be the
+        stored result of an earlier process.
     """
-    content = stages.result("choice", partial(_choice, spec, among, data))
+    content = spec.stages.result("choice", partial(_choice, spec, among, data))
     spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
@@ -260,6 +253,5 @@ def _choice(spec: Specification, among: Sequence[Candidate], data: Data) -> dict
 
 
 def _inducing_points(model: BSVM) -> AnyNDArray | None:
-    """:return: inducing points [M, D], None for a linear model."""
     points = plain_points(model.inducing_variable)
     return points[0] if points else None

@@ -20,6 +20,7 @@ from ..likelihoods import Hinge
 from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
 from ..tables.labels import check_are_classes
+from . import inputs
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
 from .labels import (
@@ -34,8 +35,8 @@ from .labels import (
     stated_order,
     warn_of_numbers,
 )
+from .large import Survey
 from .specification import Data, Specification, levels_for, specify
-from .survey import Survey
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -219,7 +220,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         stated = stated_order(y) if self._ordinal else None
-        X, y = super()._checked(X, y, reset)
+        X, y = inputs.validated(self, X, y, reset=reset)
         check_targets(y)
         if reset:
             told = self.__dict__.pop("_told", None)
@@ -244,9 +245,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         return self._numbering(values)
 
     def _numbering(self, values: AnyNDArray, totals: AnyNDArray | None = None) -> Encoding:
-        """
-        :param values: [C], the class labels in the rows; totals: [C], the weight of each class.
-        """
+        """:return: the encoding for class labels [C] in the rows, and their total weights [C]."""
         if totals is not None and self.class_weight == "balanced":
             mean = totals.sum() / np.count_nonzero(totals)
             weights = mean / np.where(totals > 0, totals, mean)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
 from ..notices import warn
-from .kernels import unscaled_columns
+from .columns import unscaled_columns
 from .labels import missing
 
 #: A smaller sum of weights is probably a mistake.
@@ -32,10 +32,7 @@ MERGE_ROWS = 20_000
 
 
 def check_format(X: Any, formats: str | bool) -> None:
-    """
-    :param formats: sparse formats that `validate_data` accepts.
-    :raise TypeError: for sparse rows if they are not among these formats.
-    """
+    """:raise TypeError: for sparse rows unless `validate_data` accepts such formats."""
     if scipy.sparse.issparse(X) and not formats:
         raise TypeError(
             "Sparse data was passed for X, but dense data is required: use X.toarray(), "
@@ -43,26 +40,26 @@ def check_format(X: Any, formats: str | bool) -> None:
         )
 
 
-def check_dates(X: Any) -> None:
-    """:raise ValueError: for dates and times, because their unit as numbers is arbitrary."""
+def _with_nan(X: Any) -> Any:
+    """:return: X with NaN in place of pandas.NA in object columns."""
+    if hasattr(X, "iloc") and "object" in map(str, getattr(X, "dtypes", ())):
+        return type(X)(_with_nan(np.asarray(X, object)), X.index, X.columns)
+    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
+    return np.where(missing(X), np.nan, X) if objects else X
+
+
+def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
+    """
+    :return: `validate_data`; its errors about NaN and infinity advise what to do.
+    :raise ValueError: also for dates and times, because their unit as numbers is arbitrary.
+    """
     kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])
     if any(getattr(kind, "kind", "?") in "mM" for kind in kinds):
         raise ValueError(
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
-
-
-def with_nan(X: Any) -> Any:
-    """:return: X with NaN in place of pandas.NA in object columns."""
-    if hasattr(X, "iloc") and "object" in map(str, getattr(X, "dtypes", ())):
-        return type(X)(with_nan(np.asarray(X, object)), X.index, X.columns)
-    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
-    return np.where(missing(X), np.nan, X) if objects else X
-
-
-def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
-    """:return: `validate_data`; its errors about NaN and infinity advise what to do."""
+    X = _with_nan(X)
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)
     except ValueError as error:
@@ -99,9 +96,8 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
 
 def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
-    :param kernel: the kernel; its columns of codes are filled by the most frequent code.
-    :return: [2, D], the replacements of missing values, and 1 for columns that need an indicator
-        column.
+    :return: [2, D], the replacements of missing values (in the kernel's columns of codes the most
+        frequent code), and 1 for columns that need an indicator column.
     """
     missing = np.isnan(X)
     known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
@@ -121,20 +117,27 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
 
 
 def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
-    """:return: [T], weighted quantiles; each is one of the values of y."""
+    """:return: [T], each one of the values of y."""
     order = np.argsort(y)
     total = np.cumsum(weight[order])
     wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding must not add a row
     return np.asarray(y[order][np.searchsorted(total, wanted)])
 
 
-def make_scaler(X: Any, weight: AnyNDArray, unscaled: Sequence[int]) -> StandardScaler:
-    """:raise ValueError: if a column overflows."""
+def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
+    """:raise ValueError: if a column overflows, or varies so little that its variance is 0."""
     with np.errstate(all="ignore"):  # an overflow is an error below, not a warning
         scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
     refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
-    refuse_underflow(X, scaler.var_)
-    return without(scaler, unscaled)
+    if not scipy.sparse.issparse(X):
+        spread = np.ptp(X, axis=0)
+        tiny = (spread > 0) & (spread < np.sqrt(np.finfo(X.dtype).tiny))
+        lost = np.flatnonzero(tiny & (scaler.var_ == 0))
+        if len(lost):
+            raise ValueError(
+                f"column {lost[0]} of X is so small that its variance underflows: check the units"
+            )
+    return scaler
 
 
 def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
@@ -147,11 +150,7 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
 
 
 def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
-    """
-    Warn if few values determine a column's deviation: scaled, its other values are one point.
-
-    :param names: of the columns; None: their numbers.
-    """
+    """Warn if few values determine a column's deviation: scaled, its other values are one point."""
     if scaler is None or scipy.sparse.issparse(X):
         return
     low, middle, high = np.quantile(X, MIDDLE, axis=0)
@@ -173,40 +172,13 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -
 
 
 def scale(scaler: StandardScaler | None, X: Any) -> Any:
-    """
-    :return: X as the model's input.
-    :raise ValueError: if a row overflows.
-    """
+    """:return: X as the model's input; raises ValueError if a row overflows."""
     with np.errstate(all="ignore"):
         X = X if scaler is None else scaler.transform(X)
     if scipy.sparse.issparse(X):
         return SparseRows(X)
     refuse_overflow(X)
     return np.asarray(X, dtype=gpflow.config.default_float())
-
-
-def shift_and_scale(
-    scaler: StandardScaler | None, num_columns: int
-) -> tuple[AnyNDArray, AnyNDArray]:
-    """:return: shift and scale, [D] each, of the model's input (X - shift) / scale."""
-    shift = np.zeros(num_columns)
-    factor = np.ones(num_columns)
-    if scaler is not None:
-        shift = scaler.mean_ if scaler.with_mean else shift  # sparse columns are scaled only
-        factor = scaler.scale_
-    return shift, factor
-
-
-def refuse_underflow(X: Any, variance: AnyNDArray) -> None:
-    """:raise ValueError: for a column that varies by so little that its variance is 0."""
-    if not scipy.sparse.issparse(X):
-        spread = np.ptp(X, axis=0)
-        tiny = (spread > 0) & (spread < np.sqrt(np.finfo(X.dtype).tiny))
-        lost = np.flatnonzero(tiny & (variance == 0))
-        if len(lost):
-            raise ValueError(
-                f"column {lost[0]} of X is so small that its variance underflows: check the units"
-            )
 
 
 def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
@@ -216,23 +188,24 @@ def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large tha
         raise ValueError(f"{what.format(overflown[0])} overflows: check the units")
 
 
-def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
+def merge_equal(X: Any, Y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
     """
     :param X: [N, D], an array or SciPy's CSR.
+    :param Y: [N, 1].
     :return: distinct rows in an order independent of the input, and the sums of their weights, so
         that rounding does not depend on order or repetition; unchanged rows if there are too many.
     """
     if X.shape[0] > MERGE_ROWS:
-        return X, y, weight
+        return X, Y, weight
     if scipy.sparse.issparse(X):
-        keys = _sparse_keys(X, y)
+        keys = _sparse_keys(X, Y[:, 0])
         axis = None
     else:
-        keys = np.column_stack([X, y])
+        keys = np.column_stack([X, Y])
         axis = 0
     _, first, member = np.unique(keys, return_index=True, return_inverse=True, axis=axis)
     sums = np.bincount(member.reshape(-1), weight).astype(weight.dtype)
-    return X[first], y[first], sums
+    return X[first], Y[first], sums
 
 
 def _sparse_keys(X: Any, y: AnyNDArray) -> AnyNDArray:

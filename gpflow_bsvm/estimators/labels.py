@@ -97,8 +97,7 @@ def stated_order(y: Any) -> AnyNDArray | None:
 
 def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDArray:
     """
-    :param order: the user's order of the labels; None: sorted.
-    :return: [C], the classes.
+    :return: [C], the classes in the user's order, or sorted.
     :raise ValueError: for ordered classes that are strings without a stated order.
     """
     found = np.unique(y)
@@ -130,10 +129,7 @@ def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
 
 
 def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[AnyNDArray, Any]:
-    """
-    :param values: [C], the classes in the rows; weights: [C], the weight of a row of each.
-    :return: class numbers, and weights.
-    """
+    """:return: the index of each label in `values` [C], and its entry of `weights` [C]."""
     index = number(Y, values)
     return index, weights[index]
 

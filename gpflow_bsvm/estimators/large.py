@@ -2,22 +2,230 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from gpflow.base import AnyNDArray
 from sklearn.base import is_classifier
+from sklearn.preprocessing import StandardScaler
 
+from ..cluster.dask_data import dask_reader, is_of_dask
+from ..data.batch import Batch, Origin
+from ..data.checks import as_matrix, check_inputs
 from ..data.opening import open_source
+from ..data.passes import sum_over
+from ..data.readers import Reader
+from ..data.sampling import random_keys
+from ..data.sources import Derived, Remote, Source, closed_at_end
 from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
+from ..tables.labels import MOST_CLASSES
 from . import inputs
-from .choice import chosen_model
-from .kernels import check_covariance, unscaled_columns
-from .prepared import CHUNK_ROWS, Prepared
+from .labels import Encoding
 from .stages import Stages
-from .survey import Rows, Survey, survey
-from .training import fit_q, train
+from .training import few_of_each_first, fit_q
+
+CHUNK_ROWS = 2**14
+#: Number of random rows for learning everything but q.
+SAMPLE_ROWS = 20_000
+
+
+def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """
+    :return: a reader of rows with their labels; None for arrays in memory.
+    :raise ValueError: if labels or weights are given besides a source with its own.
+    """
+    if is_of_dask(X):
+        return dask_reader(X, y, sample_weight)
+    if not isinstance(X, (Reader, Source, tf.data.Dataset)):
+        return None
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "rows read piece by piece include their labels and weights (files by target=... and "
+            "weight=...): leave out y and sample_weight"
+        )
+    return X
+
+
+class Rows(NamedTuple):
+    """Checks of rows before the model exists."""
+
+    labelled: bool = True
+    num_columns: int | None = None  #: required columns of X, if known
+
+    def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
+        """:return: X [n, D] and Y [n, 1], or [n, 0] without labels."""
+        where = origin or Origin()
+        X = check_inputs(X, where)
+        if self.num_columns not in (None, X.shape[1]):
+            raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
+        if not self.labelled:
+            return X, np.zeros((len(X), 0), X.dtype)
+        if Y is None:
+            raise ValueError("there are no labels: files need target=..., the name of a column")
+        Y = as_matrix(Y, "Y", where)
+        if Y.shape != (len(X), 1):
+            raise ValueError(f"Y must be one column of {len(X)} labels, got shape {Y.shape}")
+        return X, Y
+
+    def labels(self, Y: AnyNDArray) -> None:
+        """Do nothing: `survey` checks all labels."""
+
+
+class Survey(NamedTuple):
+    """Statistics of some rows. Two surveys are added by joining their arrays, see `_merged`."""
+
+    values: AnyNDArray  #: [C], labels as the source has them, sorted
+    counts: AnyNDArray  #: [C], rows of each label
+    weights: AnyNDArray  #: [C], sums of their weights
+    weight: AnyNDArray  #: [1], of all rows
+    mean: AnyNDArray  #: [1, D]
+    var: AnyNDArray  #: [1, D]
+    kept: AnyNDArray  #: a sample: random keys, labels, weights, y, X
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N."""
+        return int(self.counts.sum())
+
+    @property
+    def sample(self) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+        """:return: X, Y and weights of the sample, in the order of the keys."""
+        rows = self.kept[np.argsort(self.kept[:, 0])]
+        return np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
+
+    @property
+    def scaler(self) -> StandardScaler:
+        """:return: a scaler with the statistics of all rows."""
+        (weight,), (mean,), (var,) = self.weight, self.mean, self.var
+        scaler = StandardScaler()
+        scaler.n_features_in_ = len(mean)
+        scaler.n_samples_seen_ = np.float64(weight)
+        scaler.mean_ = mean
+        scaler.var_ = var
+        rounding = weight * np.finfo(float).eps  # constant columns: scikit-learn's rule
+        constant = var <= rounding * var + (rounding * mean) ** 2
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(var))
+        return scaler
+
+
+def survey(source: Source, seed: int, classes: bool = True) -> Survey:
+    """
+    Collect labels, means and deviations of columns, and random rows, including some of every class,
+    in one pass. Rows of weight 0 are only counted.
+
+    :param classes: whether labels are classes; if not, all rows belong to one class.
+    :raise ValueError: for labels that are not classes.
+    """
+    seen = sum_over(source, partial(_look, seed, classes), add=_both)
+    return Survey(*map(np.asarray, seen))  # clusters return tensors
+
+
+def _look(seed: int, classes: bool, batch: Batch) -> Survey:
+    X, Y, weight = map(np.asarray, batch)
+    y = Y[:, :1] if Y.shape[1] else np.zeros((len(X), 1))  # of rows without labels
+    label = y if classes else np.zeros_like(y)
+    rows = np.column_stack([random_keys(batch, seed), label, weight, y, X])[weight[:, 0] > 0]
+    values = rows[:, 4:]
+    counts = np.ones(len(X), int)
+    moments = rows[:, 2], values, np.zeros_like(values)
+    return _merged(Survey(label[:, 0], counts, weight[:, 0], *moments, rows))
+
+
+def _both(one: Survey, other: Survey) -> Survey:
+    return _merged(Survey(*map(np.concatenate, zip(one, other))))
+
+
+def _merged(parts: Survey) -> Survey:
+    """
+    :param parts: statistics of single rows or of parts of the rows, joined.
+    :return: their sums; the rows with the smallest keys are kept, with some of every label.
+    """
+    values, index = np.unique(parts.values, return_inverse=True)
+    if len(values) > MOST_CLASSES:
+        raise ValueError(
+            f"there are more than {MOST_CLASSES} labels: classes are expected; is target the "
+            "right column?"
+        )
+    counts, weights = (np.bincount(index, part) for part in (parts.counts, parts.weights))
+    weight = parts.weight.sum(keepdims=True)
+    total = weight[0] or 1.0
+    mean = parts.weight @ parts.mean / total
+    var = parts.weight @ (parts.var + (parts.mean - mean) ** 2) / total
+    rows = parts.kept[np.argsort(parts.kept[:, 0])]
+    some = few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]
+    return Survey(values, counts, weights, weight, mean[None], var[None], rows[some])
+
+
+class Prepared(Derived):
+    """The rows of a source as inputs of an estimator's model: scaled, with encoded labels."""
+
+    def __init__(
+        self,
+        source: Source,
+        scaler: StandardScaler | None,
+        encoding: Encoding | None = None,
+    ) -> None:
+        """:param encoding: encoding of labels, see `labels`; None: labels are ignored."""
+        super().__init__(source)
+        self._prepare = partial(_prepared, scaler, encoding)
+        self.maker = source.maker
+
+    @property
+    def row_bytes(self) -> int:
+        """See `Source`."""
+        return self.source.row_bytes
+
+    def digests(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return self.source.digests()
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return self.source.marks
+
+    def chunks(self) -> Iterator[Batch]:
+        """See `Source`."""
+        return self._each(self.source.chunks())
+
+    def scaled(self, factor: float) -> Prepared:
+        """See `Source`."""
+        other = copy.copy(self)
+        other.source = self.source.scaled(factor)
+        return other
+
+    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+        """See `Source`."""
+        rows, where = self.source.gather(index)
+        return self._prepare(rows), where
+
+    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
+        """See `Source`."""
+        return self._each(self.source.stream(position, batch_size))
+
+    def _each(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        with closed_at_end(batches) as open_batches:
+            for batch in open_batches:
+                yield self._prepare(batch)
+
+    @property
+    def remote(self) -> Remote | None:
+        """See `Source`."""
+        remote = self.source.remote
+        return None if remote is None else remote.projected(self._prepare)
+
+
+def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: Batch) -> Batch:
+    X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
+    if encoding is None:
+        return batch._replace(X=X)
+    targets, factors = encoding(batch.Y.numpy())
+    return Batch(X, tf.constant(targets, batch.Y.dtype), batch.weight * factors)
 
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
@@ -25,44 +233,33 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     Select and learn on a sample, then fit q to all rows, starting from the sample's scaled q.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
-    :param rows: see `prepared.source_of`.
-    :param stages: may hold results of an earlier call.
     :raise ValueError: as in `survey`, and for non-numeric rows; the message names their position.
     """
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
-    looked = stages.result("survey", lambda: survey(source, seed, classes)._asdict())
-    found = Survey(**looked)
+    found = Survey(**stages.result("survey", lambda: survey(source, seed, classes)._asdict()))
     source.known_rows = found.num_rows
     estimator.fill_ = None
     encoding = estimator._learn_survey(rows, found)
-    (X, Y, weight) = found.sample
-    codes = unscaled_columns(estimator.kernel, X)
-    scaler = inputs.without(found.scaler, codes)
-    estimator.scaler_ = scaler if estimator.standardize else None
-    inputs.warn_of_extremes(estimator.scaler_, X, getattr(rows, "features", None))
+    X, Y, weight = found.sample
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
-    weights = (weight[:, None] * factors)[:, 0]
-    X, y, weights = inputs.merge_equal(X, np.asarray(Y, X.dtype)[:, 0], weights)
-    sample = inputs.scale(estimator.scaler_, X), y[:, None], weights
-    check_covariance(estimator.kernel, sample[0])
-    spec = estimator._specify(seed, sample)
-    num_rows = found.num_rows if len(weight) < found.num_rows else len(y)
-    spec = spec._replace(num_rows=num_rows, codes=tuple(codes), progress=stages.bar)
-    spec, begun = chosen_model(spec, estimator._candidates(spec), sample, stages)
-    model, _ = train(spec, sample, begun, stages)
+    data = inputs.merge_equal(X, np.asarray(Y, X.dtype), (weight[:, None] * factors)[:, 0])
+    names = getattr(rows, "features", None)
+    sample, codes = estimator._learn_scale(data, found.scaler, names)
+    num_rows = found.num_rows if len(weight) < found.num_rows else len(data[0])
+    spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
+    model = estimator.model_
     model.num_data = None
-    scale_up(model, 1 / float(weight.sum() / found.weight))
+    scale_up(model, 1 / float(weight.sum() / found.weight[0]))
     prepared = Prepared(source, estimator.scaler_, encoding)
-    estimator.history_ = fit_q(spec, model, prepared, stages.place("q of all rows"))
+    estimator.history_ = fit_q(spec, model, prepared, "q of all rows")
     model.num_data = found.num_rows
-    estimator.model_ = model
     estimator._found(spec, sample)
-    if hasattr(rows, "features"):
-        estimator.feature_names_in_ = np.asarray(rows.features, dtype=object)
+    if names is not None:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
 
 
 def scale_up(model: BSVM, factor: float) -> None:
@@ -73,9 +270,7 @@ def scale_up(model: BSVM, factor: float) -> None:
 
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
-    :param rows: see `prepared.source_of`; classes may be absent.
-    :param estimator: a fitted `BSVMEstimator`.
-    :return: the rows as inputs of its model, with labels if `labelled`.
+    :return: the rows as inputs of the estimator's model, with labels if `labelled`.
     :raise ValueError: for columns that differ from the fit, and for unknown labels.
     """
     names = getattr(rows, "features", None)

@@ -1,4 +1,4 @@
-"""Valid values of the estimators' options."""
+"""The estimators' options: valid values, and the core's warnings in terms of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, MultioutputKernel
 from sklearn.base import BaseEstimator
 
 from ..inference.algorithm import Algorithm
-from .kernels import check_kernel_name
 from .specification import LOSSES, MULTI_CLASS
 
+#: Names of kernels in scikit-learn.
+_INSTEAD = {
+    "rbf": '; for scikit-learn\'s "rbf" use None',
+    "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
+    "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
+    "precomputed": "; a Gram matrix lacks the variance of new rows: give the kernel itself",
+}
 #: Valid names or kinds of values for each option of all estimators.
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "kernel": (Kernel, "linear", None),
@@ -49,6 +55,20 @@ def check_options(estimator: BaseEstimator) -> None:
             raise OptionError(f"{name} must be {' or '.join(map(_shown, kinds))}, got {value!r}")
 
 
+def check_kernel_name(kernel: Any) -> None:
+    """:raise ValueError: for an unknown string, or a kernel of several outputs."""
+    if isinstance(kernel, MultioutputKernel):
+        raise ValueError(
+            "kernel must have one output, which all latent functions share, got "
+            f"{type(kernel).__name__}: give one of its kernels, or use gpflow_bsvm.models.BSVM"
+        )
+    if isinstance(kernel, str) and kernel != "linear":
+        raise ValueError(
+            f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'
+            f"{_INSTEAD.get(kernel, '')}"
+        )
+
+
 def _fits(value: Any, kind: Any) -> bool:
     flag = isinstance(value, bool | np.bool_)
     if kind is bool:
@@ -75,3 +95,44 @@ def _shown(kind: Any) -> str:
     if kind in _RANGES:
         return str(kind)
     return kind.__name__ if isinstance(kind, type) else repr(kind)
+
+
+#: Beginnings of the core's messages, and their replacements.
+SAID = {
+    "the fit has learned next to nothing": (
+        "the fit has learned next to nothing, and predicts nearly the same for all rows: its "
+        "kernel has collapsed, or does not suit X; try learn_kernel=False, a larger penalty, a "
+        "kernel=... whose variance is near 4, or more rows"
+    ),
+    "float64 does not hold this q": (
+        "labels without noise, or a kernel of very large variance, determine f to more digits than "
+        "float64 has: predictions and their uncertainty are rounded"
+    ),
+    "all inducing points are many lengthscales apart": (
+        "the rows are many lengthscales of the kernel apart, so that nothing can be predicted "
+        "between them: give a kernel=... of larger lengthscales, and leave standardize=True"
+    ),
+    "all inducing points are perfectly correlated": (
+        "the kernel hardly distinguishes rows, so that predictions are the same for all: give a "
+        "kernel=... of smaller lengthscales, and leave standardize=True, unless this is intended"
+    ),
+    "the fit has not converged": (
+        "the fit has not converged: give more max_steps, or a larger tol, by inference="
+    ),
+    "y has almost no noise": (
+        "y has almost no noise, so that error bars are rounded: predictions are not affected"
+    ),
+    "no step was found": (
+        "no step was found that raises the bound, and the fit has not converged: leave bound and "
+        "inference at their defaults, or give inference= a smaller learning_rate"
+    ),
+    "Kuu needed a jitter": (
+        "the kernel's matrix is singular up to rounding, because the kernel hardly distinguishes "
+        "some rows; a small noise was added: use a smaller num_inducing, or shorter lengthscales"
+    ),
+}
+
+
+def in_words_of_estimators(text: str) -> str:
+    """:return: the message in terms of the estimator's parameters."""
+    return next((said for begins, said in SAID.items() if text.startswith(begins)), text)

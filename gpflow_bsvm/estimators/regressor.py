@@ -23,9 +23,9 @@ from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS, is_nearly_constant
 from .labels import Encoding, check_are_numbers, standardised
+from .large import Survey
 from .specification import FIRST_INDUCING, Data, Specification, specify
 from .stages import NOWHERE, Stages
-from .survey import Survey
 from .training import at_most
 
 #: Labels contain outliers if their deviation exceeds that of the inner 90 % by this factor.
@@ -218,10 +218,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
-    """
-    :param scale: the scale of y.
-    :raise ValueError: if squares of labels overflow, or 1 / y for a tiny spread.
-    """
+    """:raise ValueError: if squares of labels overflow, or 1 / y for a tiny spread."""
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(

@@ -29,7 +29,7 @@ from ..likelihoods import (
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
-from .stages import StageBar
+from .stages import NOWHERE, Stages
 
 #: Hinges for more than two classes, named as in scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -64,8 +64,6 @@ NUM_LEVELS = 17
 #: Prior deviation of the log variance of linear weights: nearly flat, but excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
-_HIDDEN = StageBar(False)
-
 #: X [N, D], standardized; Y [N, 1], labels 0..C-1; weights [N], positive.
 Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
@@ -84,7 +82,7 @@ class Specification(NamedTuple):
     :ivar num_rows: the total number of rows if the data are a sample.
     :ivar inference: an algorithm with `run`; None: `gpflow_bsvm.fit`.
     :ivar seed: seed for choosing rows to learn the kernel.
-    :ivar progress: a callback for each stage.
+    :ivar stages: shows and stores the stages of the fit.
     """
 
     num_classes: int = 1
@@ -106,7 +104,7 @@ class Specification(NamedTuple):
     num_rows: int | None = None
     inference: Any = None
     seed: int = 0
-    progress: StageBar = _HIDDEN
+    stages: Stages = NOWHERE
 
     @property
     def is_classifier(self) -> bool:
@@ -151,16 +149,7 @@ def levels_for(num_rows: float) -> Levels:
     return location_spread(expit(np.linspace(-outermost, outermost, number)).tolist())
 
 
-def make_likelihood(spec: Specification) -> Likelihood:
-    """:return: the likelihood; only its learned parameters are trainable."""
-    likelihood = _likelihood_of(spec)
-    for name in ("penalty", "epsilon", "thresholds"):
-        if hasattr(likelihood, name):
-            gpflow.set_trainable(getattr(likelihood, name), name in spec.learned)
-    return likelihood
-
-
-def _likelihood_of(spec: Specification) -> Likelihood:
+def _make_likelihood(spec: Specification) -> Likelihood:
     """:return: the likelihood for numbers, or for one, two or more classes."""
     number = spec.num_classes
     if spec.loss == "epsilon_insensitive":
@@ -179,8 +168,11 @@ def _likelihood_of(spec: Specification) -> Likelihood:
 
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
-    """:return: an untrained model with its own kernel."""
-    likelihood = make_likelihood(spec)
+    """:return: an untrained model; parameters of its likelihood are trainable if learned."""
+    likelihood = _make_likelihood(spec)
+    for name in ("penalty", "epsilon", "thresholds"):
+        if hasattr(likelihood, name):
+            gpflow.set_trainable(getattr(likelihood, name), name in spec.learned)
     Z = _inducing_points(spec, X)
     kernel = copy.deepcopy(spec.kernel)
     if kernel is None:

@@ -27,7 +27,6 @@ class StageBar(tqdm):
     """
 
     def __init__(self, show: bool) -> None:
-        """:param show: whether to show the line."""
         super().__init__(disable=not show, bar_format="{desc}: step {n_fmt}, {elapsed}{postfix}")
         self.seconds: dict[str, float] = {}
         self._kind = "rows"
@@ -38,7 +37,6 @@ class StageBar(tqdm):
         Begin a new stage.
 
         :param kind: "rows", "kernel", "choice", "q", "growth" or "link".
-        :param what: description of the stage.
         """
         self._end(kind)
         self.n = 0
@@ -63,13 +61,11 @@ class Stages:
     """
     A checkpoint directory with a subdirectory for every stage; None: nothing is stored. A stage
     stores its result or the checkpoints of a fit.
+
+    :ivar bar: shows the stages.
     """
 
     def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
-        """
-        :param directory: the directory, created if absent.
-        :param verbose: whether `bar` shows the current stage.
-        """
         self.bar = StageBar(verbose)
         self._directory = None if directory is None else Path(directory)
         self._identity: Identity = {}
@@ -78,8 +74,6 @@ class Stages:
         """
         Run the first stage, which binds the directory to one fit.
 
-        :param estimator: a `BSVMClassifier`.
-        :param source: its rows.
         :return: the seed of this fit, the same after a restart.
         :raise ValueError: if the directory belongs to another estimator or other rows.
         """

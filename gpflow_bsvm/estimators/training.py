@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gpflow
@@ -25,7 +24,6 @@ from ..likelihoods import Ordinal
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
-from .stages import NOWHERE, Stages
 
 #: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
 #: inducing points reduce it, down to a minimum, so that rows * L M^2 stays below LEARN_WORK. More
@@ -96,18 +94,17 @@ def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
 
 
 def train(
-    spec: Specification, data: Data, start: InitialModel | None = None, stages: Stages = NOWHERE
+    spec: Specification, data: Data, start: InitialModel | None = None
 ) -> tuple[BSVM, History]:
     """
     :param start: the `initial_model` of `spec`, if known.
-    :param stages: holds the checkpoints of fits of q.
     :return: the model, and the history of learning the kernel, else of fitting q.
     """
     model, learned = start or initial_model(spec, data)
     model.num_data = None  # may differ from earlier fits
-    history = _finish(spec, model, data, stages)
+    history = fit_q(spec, model, opened(model, data))
     if spec.grow and not spec.linear:
-        model = grow(spec, model, data, stages)
+        model = grow(spec, model, data)
     model.num_data = len(data[0])
     return model, learned or history
 
@@ -130,11 +127,11 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
-    spec.progress.stage("kernel", f"learning the kernel from {len(X)} rows")
+    spec.stages.bar.stage("kernel", f"learning the kernel from {len(X)} rows")
     with warnings.catch_warnings():  # fits of q give this warning themselves
         warnings.simplefilter("ignore", ConvergenceWarning)
         rows = opened(model, (X, Y, weight))
-        run = partial(VEM().run, model, rows, progress=spec.progress)
+        run = partial(VEM().run, model, rows, progress=spec.stages.bar)
         return _with_few_points(model, run) if spec.kernel is None and not spec.linear else run()
 
 
@@ -179,32 +176,28 @@ def opened(model: BSVM, data: Data) -> ArraySource:
     return ArraySource(X, Y, weight[:, None], chunk_rows(model))
 
 
-def _finish(
-    spec: Specification, model: BSVM, data: Data, stages: Stages, kind: str = "q"
-) -> History:
-    place = stages.place(f"q of {model.q_shape[1]} points")
-    return fit_q(spec, model, opened(model, data), place, kind)
-
-
 def fit_q(
-    spec: Specification, model: BSVM, rows: Source, checkpoint: Path | None, kind: str = "q"
+    spec: Specification, model: BSVM, rows: Source, name: str = "", kind: str = "q"
 ) -> History:
     """
     Fit q with the current kernel, and the link.
 
-    :param kind: the name of the stage.
+    :param name: the name of the stored stage; "": by the number of points.
+    :param kind: the kind of the stage, see `StageBar.stage`.
     """
-    text = f"fitting {model.q_shape[1]} inducing points to {rows.num_rows} rows"
-    spec.progress.stage(kind, text)
+    stages = spec.stages
+    number = model.q_shape[1]
+    stages.bar.stage(kind, f"fitting {number} inducing points to {rows.num_rows} rows")
     run = fit if spec.inference is None else spec.inference.run
-    history: History = run(model, rows, progress=spec.progress, checkpoint=checkpoint)
+    place = stages.place(name or f"q of {number} points")
+    history: History = run(model, rows, progress=stages.bar, checkpoint=place)
     if spec.calibrates and np.any(model.natural().h):  # no link for the prior; the fit has warned
-        spec.progress.stage("link", "calibrating probabilities")
+        stages.bar.stage("link", "calibrating probabilities")
         calibrate(model, rows)
     return history
 
 
-def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE) -> BSVM:
+def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     """
     :return: a model with the same kernel and a larger M, grown while the gain was worth the cost.
         Each growth projects q onto the new inducing points and fits it from there.
@@ -213,13 +206,14 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
     places = distinct(data[0])
     num_rows = max(len(data[0]), spec.num_rows or 0)
     while (number := _next_size(model, places, num_rows)) is not None:
-        spec.progress.stage("growth", f"choosing {number} inducing points")
+        spec.stages.bar.stage("growth", f"choosing {number} inducing points")
         Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
-        _finish(spec, larger, data, stages, "growth")
+        rows = opened(larger, data)
+        fit_q(spec, larger, rows, kind="growth")
         before = density
-        density = leave_one_out_density(larger, opened(larger, data))
+        density = leave_one_out_density(larger, rows)
         # A regression log density has no natural zero: require a gain in nats.
         if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model

@@ -21,7 +21,7 @@ from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projection import plain_points, project
 from ..engine.statistics import marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
-from ..estimators.inputs import shift_and_scale
+from ..estimators.columns import shift_and_scale
 from ..likelihoods.base import probabilities
 from ..models.sparse import SparseFeatures
 from ..version import __version__

@@ -18,9 +18,9 @@ KILLS = 2
 def fit(directory):
     """Of rows that are read piece by piece, so that all stages are passed."""
     import gpflow_bsvm as gb
-    from gpflow_bsvm.estimators import survey
+    from gpflow_bsvm.estimators import large
 
-    survey.SAMPLE_ROWS = 500
+    large.SAMPLE_ROWS = 500
     random = np.random.default_rng(0)
     X = random.normal(size=(2000, 2))
     score = X[:, :1] + 0.5 * X[:, 1:] ** 2 - 0.5 + 0.4 * random.normal(size=(2000, 1))

@@ -10,7 +10,7 @@ from helpers import log_normal, make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.checkpoints import identity
-from gpflow_bsvm.estimators.survey import Rows
+from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.inference import (
     CAVI,
     ECM,

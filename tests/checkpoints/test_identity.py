@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 import gpflow_bsvm as gb
 from gpflow_bsvm.checkpoints import identity
 from gpflow_bsvm.checkpoints.identity import described
-from gpflow_bsvm.estimators.survey import Rows
+from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.inference import CAVI
 
 N = 300

@@ -10,7 +10,7 @@ from helpers import make_data
 
 from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks
-from gpflow_bsvm.estimators import base, choice, large, survey, training
+from gpflow_bsvm.estimators import base, choice, large, training
 from gpflow_bsvm.inference import CAVI, cavi
 
 N = 150
@@ -27,7 +27,7 @@ def data():
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 60)
 
 
 def blocks(X, Y, size=40):

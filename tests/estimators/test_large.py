@@ -13,10 +13,9 @@ import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks, open_source
 from gpflow_bsvm.engine.natural import Natural
-from gpflow_bsvm.estimators import large, survey
+from gpflow_bsvm.estimators import large
 from gpflow_bsvm.estimators.labels import numbered
-from gpflow_bsvm.estimators.prepared import CHUNK_ROWS, Prepared
-from gpflow_bsvm.estimators.survey import Rows
+from gpflow_bsvm.estimators.large import CHUNK_ROWS, Prepared, Rows
 
 N = 150
 
@@ -43,7 +42,7 @@ def numbering(found, weights):
 
 
 def look(data, weight=None):
-    return survey.survey(open_source(blocks(*data, weight), Rows(), CHUNK_ROWS), 0)
+    return large.survey(open_source(blocks(*data, weight), Rows(), CHUNK_ROWS), 0)
 
 
 def test_a_survey_finds_what_all_rows_say(data):
@@ -72,12 +71,12 @@ def test_the_scaler_is_that_of_all_rows(data):
 
 @pytest.mark.slow
 def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 60)
     X = np.arange(400.0)[:, None]
     Y = (X >= 397).astype(float)
     number = np.zeros(400)
     for seed in range(200):
-        sample = survey.survey(open_source(blocks(X, Y), Rows(), CHUNK_ROWS), seed).sample
+        sample = large.survey(open_source(blocks(X, Y), Rows(), CHUNK_ROWS), seed).sample
         assert len(sample[0]) == 60 and sample[1].sum() == 3
         number[sample[0][:, 0].astype(int)] += 1
     share = number[:397] / 200
@@ -121,7 +120,7 @@ def test_a_sample_of_everything_gives_the_fit_in_memory(data, options):
 @pytest.mark.slow
 def test_a_few_rows_more_than_the_sample(data, monkeypatch):
     """All but q is learned from the sample; q is that of all rows."""
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 60)
     model = make(inference=gb.inference.CAVI(tol=1e-10)).fit(blocks(*data))
     X, Y = data
     again = gpflow.utilities.deepcopy(model.model_)
@@ -181,7 +180,7 @@ def test_bad_rows(data):
     with pytest.raises(ValueError, match=r"row 77, column 1"):
         make().fit(blocks(bad, Y))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(survey, "MOST_CLASSES", 10)
+        patch.setattr(large, "MOST_CLASSES", 10)
         with pytest.raises(ValueError, match="more than 10 labels"):
             make().fit(blocks(X, X[:, :1]))
     with pytest.raises(ValueError, match=r"150 different labels .*, such as .* to be regressed"):

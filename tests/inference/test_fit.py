@@ -13,7 +13,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.data import Blocks, open_source
 from gpflow_bsvm.data.batch import SparseRows
 from gpflow_bsvm.data.sampling import sample
-from gpflow_bsvm.estimators.survey import Rows
+from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.inference import CAVI
 
 FIT = importlib.import_module("gpflow_bsvm.inference.fit")

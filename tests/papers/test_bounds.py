@@ -12,8 +12,10 @@ from gpflow_bsvm.papers.gold2003 import (
     RadiusMargin,
     SmoothedSpan,
     SupportVectorCount,
-    active_set,
     svm_mode,
+)
+from gpflow_bsvm.papers.gold2003 import (
+    mode as machines,
 )
 from gpflow_bsvm.papers.gold2003.error_estimates import enclosing_ball
 
@@ -77,8 +79,8 @@ def test_ball_of_a_kernel_does_not_see_its_offset(data):
 
 
 def test_a_ball_that_is_not_found_is_told(data, monkeypatch):
-    monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
-    monkeypatch.setattr(active_set, "_CHANGES", 0)
+    monkeypatch.setattr(machines, "_MOST_STEPS", 1)
+    monkeypatch.setattr(machines, "_CHANGES", 0)
     with pytest.warns(UserWarning, match="not solved: a margin is wrong by"):
         enclosing_ball(gram_of(data[0]))
 

@@ -18,9 +18,11 @@ from gpflow_bsvm.papers.gold2003 import (
     GACV,
     LaplaceEvidence,
     LeaveOneOut,
-    active_set,
     mode_of_gram,
     svm_mode,
+)
+from gpflow_bsvm.papers.gold2003 import (
+    mode as machines,
 )
 
 SLACKS = ("linear", "quadratic")
@@ -175,8 +177,8 @@ def test_a_gram_matrix_of_no_kernel_is_told():
 
 
 def test_what_is_not_solved_is_told(data, monkeypatch):
-    monkeypatch.setattr(active_set, "_CHANGES", 0)
-    monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
+    monkeypatch.setattr(machines, "_CHANGES", 0)
+    monkeypatch.setattr(machines, "_MOST_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="not solved: a margin is wrong by"):
         svm_mode(make_kernel(), data, 5.0)
 
@@ -184,7 +186,7 @@ def test_what_is_not_solved_is_told(data, monkeypatch):
 @pytest.mark.parametrize("slack", SLACKS)
 def test_where_libsvm_stops_early_rows_change_one_by_one(data, slack, monkeypatch):
     expected = svm_mode(make_kernel(), data, 5.0, slack=slack)
-    monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
+    monkeypatch.setattr(machines, "_MOST_STEPS", 1)
     mode = svm_mode(make_kernel(), data, 5.0, slack=slack)
     np.testing.assert_allclose(mode.latent, expected.latent, atol=1e-11)
 

@@ -1,5 +1,6 @@
 """Gold and Sollich (2003): criteria for kernel and penalty of a support vector machine."""
 
+from .criterion import LaplaceEvidence
 from .error_estimates import (
     GACV,
     HingeSpan,
@@ -10,7 +11,6 @@ from .error_estimates import (
     Span,
     SupportVectorCount,
 )
-from .evidence import LaplaceEvidence
 from .mode import mode_of_gram, svm_mode
 from .optimise import optimise, random_starts
 from .sampled import SampledEvidence

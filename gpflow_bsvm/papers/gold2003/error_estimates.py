@@ -14,9 +14,8 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ...checks import check_number
-from .active_set import Dual
 from .criterion import MachineCriterion, StepCriterion, block_of, taken
-from .mode import Mode
+from .mode import Dual, Mode
 
 #: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
 _JITTER = 1e-10

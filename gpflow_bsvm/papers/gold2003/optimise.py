@@ -194,11 +194,7 @@ class _Search:
         return Optimum(value, parameters, int(found.nfev), bool(found.success), edges)
 
     def assign(self, values: Values) -> float:
-        """
-        Set the kernel's parameters.
-
-        :return: the penalty.
-        """
+        """:return: the penalty; the kernel's parameters are set."""
         _assign(self.kernel, values)
         return float(values.get(PENALTY, self._penalty))
 
@@ -209,7 +205,6 @@ class _Search:
         return {name: part.reshape(value.shape) for (name, value), part in pairs}
 
     def _value(self, x: AnyNDArray) -> float:
-        """:return: the criterion; raises its errors about x."""
         return self._criterion(self.kernel, self._data, self.assign(self._split(np.exp(x))))
 
     def _cost(self, x: AnyNDArray) -> float:
@@ -235,7 +230,6 @@ def _values_of(kernel: Kernel, penalty: float) -> dict[str, AnyNDArray]:
 
 
 def _assign(kernel: Kernel, values: Values) -> None:
-    """Set the kernel's parameters."""
     multiple_assign(kernel, {name: value for name, value in values.items() if name != PENALTY})
 
 

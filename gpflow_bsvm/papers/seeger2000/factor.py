@@ -196,7 +196,7 @@ class FactorVGP(AsBSVM):
         )
 
     def assign_factored(self, q: FactoredGaussian) -> None:
-        """Store q."""
+        """Assign q, in the units of the prior."""
         self.q_mu.assign(q.a)
         self.q_factors.assign(q.B)
         self.q_rest.unconstrained_variable.assign(q.log_u)

@@ -1,4 +1,5 @@
-"""Coordinate ascent as printed in Wistuba & Rawat (2018): one class after another."""
+"""Wistuba and Rawat (2018): Algorithm 1 as printed, class after class, and its baseline policy of
+active learning. The objective is `CrammerSinger(C, bound="wistuba2018")`."""
 
 from __future__ import annotations
 
@@ -6,22 +7,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
+from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
+from scipy.special import softmax
+from scipy.stats import entropy
 
-from ...checks import check_elbo, check_number, check_whole
-from ...data.passes import map_over, sum_over
-from ...data.sources import Source
-from ...engine.contracts import Model
-from ...engine.natural import Gaussian, Natural, blend, compiled_solve, solve
-from ...engine.projected_data import ProjectedData
-from ...engine.projection import Features, Projected
-from ...engine.shared_graph import Compiled
-from ...engine.statistics import marginals_of_f, sum_sites
-from ...inference.algorithm import Algorithm
-from ...inference.minibatches import Schedule, check_schedule, rates
-from ...inference.run import Run, Step
-from ...likelihoods.base import Sites
+from ..checks import check_elbo, check_number, check_whole
+from ..data.passes import map_over, sum_over
+from ..data.sources import Source
+from ..engine.contracts import Model
+from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Features, Projected
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import marginals_of_f, sum_sites
+from ..inference.algorithm import Algorithm
+from ..inference.minibatches import Schedule, check_schedule, rates
+from ..inference.run import Run, Step
+from ..likelihoods.base import Sites
+from ..prediction.marginals import map_f
+
+__all__ = ["ClassByClass", "softmax_entropy"]
 
 
 @dataclass(frozen=True)
@@ -108,12 +116,9 @@ def _sums_of(
     return sum_sites(rows._replace(features=features), sites)
 
 
-@Compiled
-def _step(old: Natural, sums: Natural, rho: tf.Tensor) -> tuple[Natural, tf.Tensor]:
-    """:return: a class's q after a step of size rho, and its mean [1, M]."""
-    new = blend(old, sums, rho)
-    q = solve(new)
-    return new, tf.linalg.matvec(q.R, q.c, transpose_a=True)
+def _means(q: Gaussian) -> tf.Tensor:
+    """:return: [L, M], means of q(s)."""
+    return tf.linalg.matvec(q.R, q.c, transpose_a=True)
 
 
 class _Sweeps(Run[ClassState, Step]):
@@ -127,7 +132,6 @@ class _Sweeps(Run[ClassState, Step]):
         likelihood: Likelihood = model.likelihood
         self._look = _look.bind(likelihood)
         self._sums_of = _sums_of.bind(likelihood)
-        self._step = _step.bind()
         natural = model.natural()
         self._held, value = self._see(natural)
         check_elbo(value, "at the start")
@@ -151,13 +155,13 @@ class _Sweeps(Run[ClassState, Step]):
         return Step(steps + 1, value, rho)
 
     def _sweep(self, natural: Natural, rho: tf.Tensor) -> Natural:
-        q = compiled_solve(natural)
-        means = list(tf.linalg.matvec(q.R, q.c, transpose_a=True))
+        means = list(_means(compiled_solve(natural)))
         classes = [Natural(h[None], P[None]) for h, P in zip(natural.h, natural.P)]
         for number, old in enumerate(classes):
             look = partial(self._sums_of, tf.stack(means), tf.constant(number))
-            classes[number], mean = self._step(old, sum_over(self._data, look, self._held), rho)
-            means[number] = mean[0]
+            sums = sum_over(self._data, look, self._held)
+            classes[number], q = compiled_natural_step(old, sums, rho, tf.zeros_like(rho))
+            means[number] = _means(q)[0]
         h = tf.concat([one.h for one in classes], 0)
         return Natural(h, tf.concat([one.P for one in classes], 0))
 
@@ -170,3 +174,27 @@ class _Sweeps(Run[ClassState, Step]):
         """See `Run`."""
         if self.state.steps:
             self._model.assign_natural(self.state.natural)
+
+
+def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
+    """
+    Entropy of the softmax of f's means, ignoring variances: the point-estimate policy of Wistuba &
+    Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
+
+    :return: [N], in nats.
+    :raise ValueError: for ordered classes, which share their functions.
+    """
+    if hasattr(model.likelihood, "thresholds"):
+        raise ValueError(
+            "softmax_entropy needs a function for each class, and ordered classes share theirs: "
+            "use gpflow_bsvm.prediction.predictive_entropy"
+        )
+    decisions = getattr(model.likelihood, "decisions", None)
+
+    def mean_of(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+        return decisions(mean, variance)[0] if decisions else mean
+
+    mean = map_f(model, X, mean_of).numpy()
+    if mean.shape[1] == 1:
+        mean = np.hstack([np.zeros_like(mean), mean])
+    return np.asarray(entropy(softmax(mean, axis=1), axis=1))
