@@ -24,7 +24,7 @@ import tensorflow_probability as tfp
 from gpflow.config import default_float
 
 from .checks import check_whole
-from .likelihoods.penalized import check_penalty
+from .likelihoods.base import check_penalty
 
 __all__ = ["ard_kernel", "default_kernel", "set_default_priors"]
 

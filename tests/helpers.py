@@ -14,10 +14,10 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.data.sources import ArraySource
 from gpflow_bsvm.engine import natural, projection, statistics
-from gpflow_bsvm.engine.m_step import SiteBound
 from gpflow_bsvm.engine.projection import Features, Projected
 from gpflow_bsvm.engine.shared_graph import Compiled
 from gpflow_bsvm.inference import cavi, svi
+from gpflow_bsvm.inference.vem import SiteBound
 from gpflow_bsvm.likelihoods import CrammerSinger
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.models import sparse

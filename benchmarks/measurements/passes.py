@@ -18,8 +18,8 @@ from generated import SusyLike
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.passes import sum_over
+from gpflow_bsvm.engine.contracts import open_all
 from gpflow_bsvm.engine.natural import compiled_solve
-from gpflow_bsvm.engine.open import open_all
 from gpflow_bsvm.engine.projected_data import ProjectedData
 
 from ._common import batches, natgrad_step, reset, seconds

@@ -13,10 +13,9 @@ from gpflow.config import default_float
 from gpflow.utilities import multiple_assign
 
 from ..data.sources import Source
-from ..engine.contracts import Model
+from ..engine.contracts import Model, open_data
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural
-from ..engine.open import open_data
 from ..inference import CAVI
 from ..likelihoods.base import Classification
 from ..prediction.calibration import leave_one_out

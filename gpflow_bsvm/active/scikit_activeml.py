@@ -15,8 +15,7 @@ from gpflow.config import default_float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import check_inputs
-from ..engine.contracts import Model
-from ..engine.open import open_data
+from ..engine.contracts import Model, open_data
 from ..likelihoods.labels import with_both_classes
 from ..optional import require
 from ..prediction import draw_probabilities, predict_probabilities

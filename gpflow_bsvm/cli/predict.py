@@ -159,7 +159,7 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     from ..data.readers import checked
     from ..data.sources import closed_at_end
     from ..estimators.large import Rows
-    from ..inference.history import progress_bar
+    from ..inference.run import progress_bar
 
     keys = iter(()) if args.id is None else rows.texts(args.id)
     size = max(1, min(PART_ROWS, _PART_VALUES // len(rows.features)))

@@ -16,7 +16,7 @@ from scipy import stats
 
 from .. import inference, likelihoods, models
 from ..engine.shared_graph import Compiled
-from ..likelihoods.hooks import has_hook
+from ..likelihoods.base import has_hook
 from ..prediction import calibrate, predict_probabilities
 from . import regression
 from .baselines import Baseline, Estimator, Task, classifier, svc

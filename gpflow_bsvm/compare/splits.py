@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..datasets import Dataset
 from ..estimators.labels import number
-from ..inducing_points.initial import kmeans
+from ..inducing_points.points import kmeans
 from ..tables.labels import check_are_classes
 
 

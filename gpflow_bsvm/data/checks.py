@@ -11,8 +11,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..likelihoods.hooks import check_labels
-from ..likelihoods.labels import as_column, class_numbers
+from ..likelihoods.labels import as_column, check_labels, class_numbers
 from .batch import Origin, SparseRows
 
 #: The origin of a complete data set.

@@ -9,8 +9,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
-from ..engine.contracts import networks_in
-from ..engine.open import open_data
+from ..engine.contracts import networks_in, open_data
 from ..prediction.marginals import predict_log_density
 
 

@@ -17,6 +17,10 @@ class Natural(NamedTuple):
     h: tf.Tensor  #: [L, M]
     P: tf.Tensor  #: [L, M, M]
 
+    def times(self, factor: tf.Tensor) -> Natural:
+        """:return: both, multiplied by a number."""
+        return Natural(factor * self.h, factor * self.P)
+
 
 #: A point is stored as a Gaussian of this precision, in whitened features.
 POINT_PRECISION = 1e12

@@ -1,17 +1,228 @@
-"""project: models are Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual."""
+"""project: models are Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual.
+
+Also the prior: calls of the kernel on some rows, for clearer errors, and its Cholesky factor.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+import contextlib
+import functools
+from typing import Any, NamedTuple, cast
 
+import gpflow
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.covariances import Kuf
-from gpflow.kernels import MultioutputKernel
+from check_shapes.exceptions import CheckShapesError
+from gpflow.base import AnyNDArray
+from gpflow.covariances import Kuf, Kuu
+from gpflow.functions import MeanFunction
+from gpflow.inducing_variables import InducingPoints, InducingVariables
+from gpflow.kernels import Coregion, Kernel, MultioutputKernel
+from gpflow.utilities import parameter_dict
 
 from ..data.batch import Batch, joined, take
-from .prior import Prior, prior_factor
+from ..data.checks import duplicate_rows
+from ..notices import warn
 from .shared_graph import Compiled
+
+#: Number of rows to check.
+_ROWS = 10
+
+
+def check_kernel(kernel: Kernel, X: Any) -> None:
+    """
+    Call the kernel on some rows.
+
+    :param X: [N, D], the model's input: an array, or an object whose slices are arrays.
+    :raise ValueError: if the kernel rejects such rows, or its result is not a covariance; the
+        message names the kernel.
+    """
+    X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
+    K, diagonal = values_of(kernel, X)
+    if wrong := no_covariance(K, diagonal):
+        name = type(kernel).__name__
+        raise ValueError(f"the kernel {name} at some rows of X: {rounded(X) or wrong}")
+
+
+def check_codes(kernel: Kernel, X: Any) -> None:
+    """
+    :param X: [N, D].
+    :raise ValueError: for a code that a `Coregion` in the kernel does not have. (TensorFlow would
+        fail with an internal error, or on a GPU read another code.)
+    """
+    for part in getattr(kernel, "kernels", ()):  # `submodules` would take a millisecond
+        check_codes(part, X)
+    if isinstance(kernel, Coregion):
+        codes = kernel.slice(X, None)[0]
+        wrong = np.flatnonzero((codes < 0) | (codes >= kernel.output_dim))
+        if len(wrong):
+            raise ValueError(
+                f"row {wrong[0]} of X has code {np.ravel(codes)[wrong[0]]:g}, but the kernel "
+                f"Coregion has codes 0 to {kernel.output_dim - 1}: construct it with a larger "
+                "output_dim"
+            )
+
+
+def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
+    """:raise ValueError: unless the mean function gives one column, or one per latent function."""
+    name = type(mean_function).__name__
+    try:
+        found = mean_function(X[:1]).shape
+    except Exception as error:
+        raise ValueError(
+            f"the mean function {name} cannot be called with inputs of {X.shape[-1]} columns: "
+            f"{_said(error)}"
+        ) from error
+    if found[-1] not in (1, num_latents):
+        raise ValueError(
+            f"the mean function {name} gives {found[-1]} columns: it must give one, or one for "
+            f"each of the {num_latents} latent functions"
+        )
+
+
+def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    :return: K(X) [..., N, N] and K_diag(X) [..., N].
+    :raise ValueError: if the kernel rejects such inputs; the message names the innermost failing
+        part.
+    """
+    how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
+    try:
+        K, diagonal = (kernel(X, full_cov=full_cov, **how).numpy() for full_cov in (True, False))
+    except Exception as error:
+        for part in getattr(kernel, "kernels", ()):
+            values_of(part, X)
+        raise ValueError(
+            f"the kernel {type(kernel).__name__} cannot be called with inputs of {X.shape[-1]} "
+            f"columns: {_said(error)}; check its active_dims and the shapes of its parameters"
+        ) from error
+    return K, diagonal.T
+
+
+def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
+    """:return: the reason why K [..., N, N] is not a covariance, or ""."""
+    if not (np.isfinite(K).all() and np.isfinite(diagonal).all()):
+        return ""  # overflow raises another error
+    own = np.diagonal(K, axis1=-2, axis2=-1)
+    size = max(np.abs(K).max(), np.abs(diagonal).max())
+    # Tolerate rounding of distances between rows far from 0.
+    most = np.finfo(K.dtype).eps ** 0.2 * size
+    off = np.unravel_index(np.argmax(np.abs(own - diagonal)), own.shape)
+    if np.abs(own - diagonal)[off] > most:
+        return f"K_diag(x) is {diagonal[off]:.3g}, but K(x, x) is {own[off]:.3g}"
+    if np.abs(K - np.swapaxes(K, -1, -2)).max() > most:
+        return "K(x, x') is not K(x', x)"
+    least = np.linalg.eigvalsh(K).min()
+    return f"its matrix has the negative eigenvalue {least:.3g}" if least < -most else ""
+
+
+def rounded(X: AnyNDArray) -> str:
+    """:return: a note on a column far from 0 whose distances are lost in rounding, or ""."""
+    far = np.abs(X).max(axis=0)
+    spread = np.ptp(X, axis=0)
+    column = int(np.argmax(far))
+    if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:
+        return ""
+    return (
+        f"distances are lost in rounding, because column {column} is near {far[column]:.3g} and "
+        f"varies by {spread[column]:.3g}: subtract its mean (sklearn.preprocessing.StandardScaler)"
+    )
+
+
+def _said(error: Exception) -> str:
+    """:return: the text of an error, without the traces of TensorFlow and check_shapes."""
+    text = str(error).rpartition("Note:")[2].rpartition("}} ")[2].partition(" [Op:")[0]
+    return " ".join(text.split())
+
+
+#: Largest jitter to try: a larger one would change the model too much.
+MAX_JITTER = 1e-2
+
+
+class Prior(NamedTuple):
+    """The process f and its inducing variable, with hyperparameters but without q."""
+
+    kernel: Kernel
+    inducing_variable: InducingVariables
+    mean_function: MeanFunction
+
+
+@check_shapes("jitter: []", "return: [G, M, M]")
+def prior_factor(prior: Prior, jitter: tf.Tensor) -> tf.Tensor:
+    """:return: Cholesky factor Lz of Kuu + jitter I; G is 1 if latent functions share it."""
+    Kuu_ = Kuu(prior.inducing_variable, prior.kernel, jitter=jitter)
+    return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
+
+
+compiled_prior_factor = Compiled(prior_factor)
+
+
+def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, float | None]:
+    """
+    `prior_factor` with GPflow's `default_jitter()`. If that fails, the jitter is raised by factors
+    of 10 up to 1e-2, with a warning unless it equals `before`.
+
+    :return: Lz and its jitter (None: GPflow's).
+    :raise ValueError: if 1e-2 fails too; the message names the likely cause.
+    """
+    factor = compiled_prior_factor.bind(prior)
+    first = gpflow.config.default_jitter()  # tried even if it is 0 or above the limit
+    jitters = [first]
+    while jitters[-1] < 0.999 * MAX_JITTER:
+        jitters.append(10 * jitters[-1] or 1e-16)
+    for jitter in jitters:
+        with contextlib.suppress(tf.errors.InvalidArgumentError):
+            try:
+                Lz = factor(tf.constant(jitter, gpflow.config.default_float()))
+            except (ValueError, TypeError, CheckShapesError):
+                _call_kernel(prior)
+                raise
+            if np.isfinite(Lz.numpy()).all():
+                if jitter not in (first, before):
+                    warn(f"Kuu needed a jitter of {jitter:.0e}")
+                return Lz, jitter if jitter > first else None
+    reason = _why_no_factor(prior, jitter)
+    raise ValueError(f"Kuu has no Cholesky factor, even with jitter {jitter:.0e}: {reason}")
+
+
+def _call_kernel(prior: Prior) -> None:
+    """:raise ValueError: if the kernel also fails outside of graphs; names its part."""
+    for Z in plain_points(prior.inducing_variable):
+        values_of(prior.kernel, Z[:1])
+
+
+def _why_no_factor(prior: Prior, jitter: float) -> str:
+    """:return: the likely reason why Kuu has no Cholesky factor, and a remedy."""
+    _call_kernel(prior)
+    for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
+        if pairs:
+            first, again = pairs[0]
+            return f"inducing points {first} and {again} are equal: remove duplicates"
+    K = np.asarray(Kuu(prior.inducing_variable, prior.kernel))
+    show = functools.partial(np.array2string, precision=3, threshold=4)
+    values = parameter_dict(prior.kernel).items()
+    shown = ", ".join(f"kernel{name} = {show(p.numpy())}" for name, p in values)
+    if not np.isfinite(K).all():
+        return f"the kernel is not finite at the inducing points, with {shown}: standardise X"
+    lost = [*filter(None, map(rounded, plain_points(prior.inducing_variable))), ""][0]
+    if wrong := lost or no_covariance(K, np.diagonal(K, axis1=-2, axis2=-1)):
+        return f"the kernel {type(prior.kernel).__name__} at the inducing points: {wrong}"
+    return (
+        f"inducing points are too close for the kernel values {shown}: standardise X, use a "
+        f"smaller lengthscale or variance, fewer points, or a jitter above {jitter:.0e}"
+    )
+
+
+def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
+    """:return: every Z [M, D] of plain inputs (no patches, no scales)."""
+    return [np.asarray(part.Z) for part in plain_parts(inducing_variable)]
+
+
+def plain_parts(inducing_variable: Any) -> list[InducingPoints]:
+    """:return: the inducing variables of `plain_points`."""
+    parts = getattr(inducing_variable, "inducing_variables", (inducing_variable,))
+    return [part for part in parts if type(part) is InducingPoints]
 
 
 class Floats(NamedTuple):

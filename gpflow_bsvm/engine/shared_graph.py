@@ -21,8 +21,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gpflow
 import tensorflow as tf
@@ -105,18 +106,16 @@ def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
     :return: the graph of a function.
     """
 
-    def trace(autograph: bool) -> Any:
-        return tf.function(function, autograph=autograph).get_concrete_function(*specs)
-
+    plain = tf.function(function, autograph=False)
     try:
         with _TRACING, _checked_shapes():
-            return trace(autograph=False)
+            return plain.get_concrete_function(*specs)
     except tf.errors.OperatorNotAllowedInGraphError:  # a kernel that branches on a tensor
-        return trace(autograph=True)
+        return tf.function(function, autograph=True).get_concrete_function(*specs)
     except ShapeMismatchError as error:
         if _PACKAGE in str(error):
             raise
-        return trace(autograph=False)  # GPflow's checks reject inputs embedded by a network
+        return plain.get_concrete_function(*specs)  # GPflow's checks reject a network's inputs
 
 
 def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
@@ -146,8 +145,8 @@ class Compiled:
         :param rebuilds: call it as `function(rebuild, values, *tensors)` with a `Rebuild`, so that
             the function can change the unconstrained `values`, as learning does.
         """
-        self._function = function
-        self._rebuilds = rebuilds
+        self.function = function
+        self.rebuilds = rebuilds
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
         #: Number of traces of the function, for tests.
         self.num_traces = 0
@@ -170,63 +169,27 @@ class Compiled:
         found = vars(sys.modules[self.__module__]).items()
         name = next((name for name, value in found if value is self), None)
         if name is None:
-            what = f"{self.__module__}.{self._function.__name__}"
+            what = f"{self.__module__}.{self.function.__name__}"
             raise TypeError(f"{what} cannot be sent: it has no name")
         return name
 
-    def graph_of(self, key: Hashable, call: _Call) -> Any:
-        """:return: the graph of this key, traced from `call` if new, and its result."""
+    def graph_of(self, key: Hashable, is_shared: bool, trace: Callable[[], Any]) -> Any:
+        """
+        :param is_shared: whether models may share the graph; else it serves the present fit alone.
+        :return: the graph of this key and the structure of its result, traced if new; None for a
+            graph that is not shared, outside of fits.
+        """
+        graphs = self._graphs if is_shared else _OF_THIS_FIT.get()
+        if graphs is None:
+            return None
         with _TRACING:
-            if key not in self._graphs:
-                self._graphs[key] = self._trace(call)
-            self._graphs.move_to_end(key)
-            while len(self._graphs) > _CACHE_SIZE:
-                self._graphs.popitem(last=False)
-            return self._graphs[key]
-
-    def graph_of_this_fit(self, key: Hashable, call: _Call) -> Any:
-        """:return: as in `graph_of`, but for a graph of this fit alone; None outside of fits."""
-        graphs = _OF_THIS_FIT.get()
-        if graphs is not None and (self, key) not in graphs:
-            graphs[self, key] = self._trace(call)
-        return graphs and graphs[self, key]
-
-    def without_graph(self, call: _Call) -> Any:
-        """:return: the function's result for its modules, without a graph."""
-        if not self._rebuilds:
-            return self._function(*call.modules, *call.arguments)
-        rebuild = Rebuild(call.modules, call.structure)
-        return self._function(rebuild, call.structure.values(), *call.arguments)
-
-    def _trace(self, call: _Call) -> tuple[Any, Any]:
-        """:return: a concrete function of flat lists, and the structure of its result."""
-        rebuild = Rebuild(call.modules, call.structure)
-        results = []
-
-        def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
-            self.num_traces += 1
-            packed = tf.nest.pack_sequence_as(call.arguments, tensors)
-            if self._rebuilds:
-                result = self._function(rebuild, values, *packed)
-            else:
-                result = self._function(*rebuild(values), *packed)
-            results.append(tf.nest.map_structure(lambda _: None, result))
-            return tf.nest.flatten(result)
-
-        raw_specs = [
-            tf.TensorSpec(open_shape(p), p.unconstrained_variable.dtype)
-            for p in call.structure.parameters
-        ]
-        return concrete(traced, [raw_specs, *call.specs]), results[-1]
-
-
-class _Call(NamedTuple):
-    """A call of a function."""
-
-    modules: tuple[Any, ...]
-    structure: Structure
-    arguments: tuple[Any, ...]
-    specs: list[tf.TensorSpec]  #: of the arguments' leaves
+            if (self, key) not in graphs:
+                graphs[self, key] = trace()
+            if is_shared:
+                self._graphs.move_to_end((self, key))
+                while len(self._graphs) > _CACHE_SIZE:
+                    self._graphs.popitem(last=False)
+            return graphs[self, key]
 
 
 class Bound:
@@ -236,6 +199,7 @@ class Bound:
         self._compiled = compiled
         self._modules = modules
         self._structure = look_into(modules)
+        self._rebuild = Rebuild(modules, self._structure)
         self._key = (self._structure.key, gpflow.config.default_float())
 
     def __call__(self, *arguments: Any) -> Any:
@@ -244,15 +208,35 @@ class Bound:
         arguments = tf.nest.pack_sequence_as(arguments, tensors)
         specs = specs_of(arguments)
         key = (self._key, *((tuple(spec.shape), spec.dtype) for spec in specs))
-        call = _Call(self._modules, self._structure, arguments, specs)
+        trace = partial(self._trace, arguments, specs)
+        found = self._compiled.graph_of(key, self._structure.is_proved, trace)
+        values = self._structure.values()
+        if found is not None:
+            graph, result = found
+            return tf.nest.pack_sequence_as(result, graph(values, *tensors))
+        if self._compiled.rebuilds:
+            return self._compiled.function(self._rebuild, values, *arguments)
+        return self._compiled.function(*self._modules, *arguments)
+
+    def _trace(self, arguments: tuple[Any, ...], specs: list[tf.TensorSpec]) -> tuple[Any, Any]:
+        """:return: a concrete function of flat lists, and the structure of its result."""
         compiled = self._compiled
-        structure = self._structure
-        shared = compiled.graph_of if structure.is_proved else compiled.graph_of_this_fit
-        found = shared(key, call)
-        if found is None:
-            return compiled.without_graph(call)
-        graph, result = found
-        return tf.nest.pack_sequence_as(result, graph(structure.values(), *tensors))
+        rebuild = self._rebuild
+        results = []
+
+        def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
+            compiled.num_traces += 1
+            packed = tf.nest.pack_sequence_as(arguments, tensors)
+            first = (rebuild, values) if compiled.rebuilds else rebuild(values)
+            result = compiled.function(*first, *packed)
+            results.append(tf.nest.map_structure(lambda _: None, result))
+            return tf.nest.flatten(result)
+
+        raw_specs = [
+            tf.TensorSpec(open_shape(p), p.unconstrained_variable.dtype)
+            for p in self._structure.parameters
+        ]
+        return concrete(traced, [raw_specs, *specs]), results[-1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Bound, (self._compiled, self._modules)

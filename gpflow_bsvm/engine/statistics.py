@@ -11,8 +11,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods import sites
-from ..likelihoods.base import VARIANCE_FLOOR, probabilities
-from ..likelihoods.hooks import Sites, has_hook
+from ..likelihoods.base import VARIANCE_FLOOR, Sites, has_hook, probabilities
 from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled
@@ -58,24 +57,18 @@ def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
     """:return: `marginals` under q(s_l) = N(mean_l, R_l^T R_l)."""
     s = tf.cast(mean, phi.dtype)
     R = tf.cast(R, phi.dtype)
-    f = _of_shared(tf.squeeze(phi, 0), R, s) if phi.shape[0] == 1 else _of_own(phi, R, s)
-    return Marginals(tf.cast(f.mean, mean.dtype), tf.cast(f.variance, mean.dtype))
-
-
-def _of_own(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
-    """:return: the marginals for separate features of each latent function, [L, N, M]."""
-    W = tf.matmul(phi, R, transpose_b=True)
-    mean = tf.linalg.matvec(phi, s)
-    variance = tf.reduce_sum(tf.square(W), axis=-1)
-    return Marginals(tf.transpose(mean), tf.transpose(variance))
-
-
-def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
-    """:return: the marginals for shared features [N, M]: one product, faster than a batch."""
-    L = tf.shape(R)[0]
-    M = tf.shape(R)[1]
-    W = tf.reshape(tf.matmul(phi, tf.reshape(R, [L * M, M]), transpose_b=True), [-1, L, M])
-    return Marginals(tf.matmul(phi, s, transpose_b=True), tf.reduce_sum(tf.square(W), axis=-1))
+    if phi.shape[0] == 1:  # shared features: one product is faster than a batch
+        shared = tf.squeeze(phi, 0)
+        L = tf.shape(R)[0]
+        M = tf.shape(R)[1]
+        W = tf.matmul(shared, tf.reshape(R, [L * M, M]), transpose_b=True)
+        f = tf.matmul(shared, s, transpose_b=True)
+        variance = tf.reduce_sum(tf.square(tf.reshape(W, [-1, L, M])), axis=-1)
+    else:
+        W = tf.matmul(phi, R, transpose_b=True)
+        f = tf.transpose(tf.linalg.matvec(phi, s))
+        variance = tf.transpose(tf.reduce_sum(tf.square(W), axis=-1))
+    return Marginals(tf.cast(f, mean.dtype), tf.cast(variance, mean.dtype))
 
 
 @check_shapes("phi: [G, N, M]", "L: [L, M, M]", "h: [L, M]", "return[all]: [N, L]")
@@ -159,25 +152,19 @@ def sum_sites(rows: Projected, sites: Sites) -> Natural:
     dtype = sites.w.dtype
     r = tf.cast(weight * (sites.r - sites.w * rows.features.mean), phi.dtype)
     w = tf.cast(weight * sites.w, phi.dtype)
-    shared = phi.shape[0] == 1
-    sums = _sums_of_shared(tf.squeeze(phi, 0), w, r) if shared else _sums_of_own(phi, w, r)
-    return Natural(tf.cast(sums.h, dtype), tf.cast(sums.P, dtype))
-
-
-def _sums_of_own(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
-    """:return: the sums for separate features of each latent function, [L, N, M]."""
-    w, r = (tf.transpose(column)[..., None] for column in (w, r))  # [L, N, 1]
-    h = tf.matmul(phi, r, transpose_a=True)[..., 0]
-    return Natural(h, tf.matmul(phi * w, phi, transpose_a=True))
-
-
-def _sums_of_shared(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
-    """:return: the sums for shared features [N, M]: one product, twice as fast as a batch."""
-    number = tf.shape(w)
-    M = tf.shape(phi)[1]
-    wide = tf.reshape(w[:, :, None] * phi[:, None, :], [number[0], number[1] * M])
-    P = tf.reshape(tf.matmul(phi, wide, transpose_a=True), [M, number[1], M])
-    return Natural(tf.matmul(r, phi, transpose_a=True), tf.transpose(P, [1, 0, 2]))
+    if phi.shape[0] == 1:  # shared features: one product is twice as fast as a batch
+        shared = tf.squeeze(phi, 0)
+        number = tf.shape(w)
+        M = tf.shape(shared)[1]
+        wide = tf.reshape(w[:, :, None] * shared[:, None, :], [number[0], number[1] * M])
+        P = tf.reshape(tf.matmul(shared, wide, transpose_a=True), [M, number[1], M])
+        P = tf.transpose(P, [1, 0, 2])
+        h = tf.matmul(r, shared, transpose_a=True)
+    else:
+        w, r = (tf.transpose(column)[..., None] for column in (w, r))  # [L, N, 1]
+        P = tf.matmul(phi * w, phi, transpose_a=True)
+        h = tf.matmul(phi, r, transpose_a=True)[..., 0]
+    return Natural(tf.cast(h, dtype), tf.cast(P, dtype))
 
 
 @check_shapes("f.mean: [N, L]", "return.sums.h: [L, M]", "return.expectation: []")
@@ -187,21 +174,16 @@ def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statist
     return Statistics(sum_sites(rows, local.sites), tf.reduce_sum(local.expectation))
 
 
-@check_shapes("f.mean: [N, L]", "sites.w: [N, L]", "return[all]: [N, L]")
-def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
-    """:return: leave-one-out marginals of f(x_n), from the full marginals `f` of Phi s."""
+@check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
+def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
+    """:return: sites at the marginals `f` of Phi s, and leave-one-out marginals of f(x_n)."""
+    sites = localise(likelihood, rows, f).sites
     w = rows.batch.weight * sites.w
     r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
     # Do not divide the mean by its variance: both are 0 far from all inducing points.
-    return total(rows.features, Marginals((f.mean - f.variance * r) / left, f.variance / left))
-
-
-@check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
-def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
-    """:return: sites at the marginals `f` of Phi s, and the `cavity` of each row."""
-    sites = localise(likelihood, rows, f).sites
-    return sites, cavity(rows, f, sites)
+    mean = (f.mean - f.variance * r) / left
+    return sites, total(rows.features, Marginals(mean, f.variance / left))
 
 
 def _under_q(function: Callable[..., Any]) -> Compiled:

@@ -1,4 +1,7 @@
-"""The structure of GPflow modules: everything that a graph depends on, except parameter values."""
+"""The structure of GPflow modules: everything that a graph depends on, except parameter values.
+
+And a cache of results computed from a model's parameters, until a parameter changes.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ import dataclasses
 import enum
 import functools
 import sys
+import threading
 import types
-from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import gpflow
 import numpy as np
@@ -111,19 +116,16 @@ class _Walk:
         # Attributes determine these modules; layers may have other state.
         ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
         if isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value):
-            return (type(value), self._of_attributes(value))
+            books = {n for n in vars(value) if n in BOOKKEEPING or n.startswith("_self_")}
+            self.books += [vars(value)[name] for name in books]
+            names = sorted(vars(value).keys() - books)
+            return (type(value), tuple((name, self.of(vars(value)[name])) for name in names))
         return self._opaque(value)
 
     def _opaque(self, value: Any) -> Hashable:
         if not self._by_identity:
             raise _Unshareable
         return ("identity", id(value))
-
-    def _of_attributes(self, value: Any) -> Hashable:
-        books = {name for name in vars(value) if name in BOOKKEEPING or name.startswith("_self_")}
-        self.books += [vars(value)[name] for name in books]
-        names = sorted(vars(value).keys() - books)
-        return tuple((name, self.of(vars(value)[name])) for name in names)
 
 
 def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
@@ -179,3 +181,40 @@ def named_parameters(module: Any) -> dict[str, Any]:
             "itself, directly or in its parts, so that GPflow's walk over parameters does not "
             "end: do not store the back reference as an attribute"
         ) from None
+
+
+T = TypeVar("T")
+
+
+#: By model and name: the key, the referenced buffers, and the result.
+_KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
+_LOCK = threading.RLock()
+
+
+def remembered(model: object, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
+    """
+    Cache a result. Assigning to a variable allocates a new buffer while the old one is referenced.
+    Holding references to all parameters' buffers and comparing addresses therefore detects every
+    change, without comparing numbers.
+
+    :param model: the owner; the cache does not keep it alive.
+    :param name: the name of the result.
+    :param parts: all parameters and modules that the result depends on.
+    :return: `compute()`, or its earlier result if `parts` have not changed since. Nothing is cached
+        in a graph, or if `parts` contain user code.
+    """
+    structure = look_into(parts) if tf.executing_eagerly() else None
+    if structure is None or not structure.is_proved:
+        return compute()
+    config = gpflow.config.config()
+    variables = [p.unconstrained_variable for p in structure.parameters]
+    held = [np.asarray(memoryview(variable.value())) for variable in variables]
+    key = structure.key, config.float, config.jitter, *(memory.ctypes.data for memory in held)
+    with _LOCK:
+        known = _KNOWN.get(model, {}).get(name)
+    if known is None or known[0] != key:
+        known = key, held, compute()
+        with _LOCK:
+            _KNOWN.setdefault(model, {})[name] = known
+    answer: T = known[-1]
+    return answer

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..checkpoints.directory import Directory
 from ..data.checks import check_weights
 from ..data.sources import ArraySource
-from ..engine.kernel_check import check_kernel
-from ..engine.open import open_data
+from ..engine.contracts import open_data
+from ..engine.projection import check_kernel
 from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
 from ..models import BSVM

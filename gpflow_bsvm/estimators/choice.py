@@ -13,7 +13,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.special import softmax
 
-from ..engine.prior import plain_points
+from ..engine.projection import plain_points
 from ..inference import History
 from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out

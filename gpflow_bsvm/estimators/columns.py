@@ -11,7 +11,7 @@ from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, 
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.kernel_check import values_of
+from ..engine.projection import values_of
 from ..models.linear import WeightKernel
 
 #: Kernels whose f is linear or constant, alone or in a sum.

@@ -13,7 +13,7 @@ from gpflow.likelihoods import Likelihood
 from scipy.special import expit
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
-from ..inducing_points import initial as inducing_points
+from ..inducing_points import points as inducing_points
 from ..likelihoods import (
     CrammerSinger,
     EpsilonInsensitive,

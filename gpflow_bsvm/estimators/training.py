@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import chunk_rows
-from ..inducing_points.update import exchange
+from ..inducing_points.points import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
 from ..models import BSVM

@@ -1,13 +1,12 @@
 """Inference of q by project -> localise -> accumulate -> solve, for any likelihood."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
-from .cavi import CAVI
+from .cavi import CAVI, Streaming
 from .ecm import ECM
 from .fit import fit
-from .history import History
+from .minibatches import Adaptive, RobbinsMonro
 from .ml2 import ML2
-from .schedules import Adaptive, RobbinsMonro
-from .streaming import Streaming
+from .run import History
 from .svi import SVI
 from .vem import VEM
 

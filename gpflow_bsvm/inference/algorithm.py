@@ -14,14 +14,11 @@ from ..checkpoints.directory import Checkpoints, Directory
 from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
-from ..engine.contracts import Model
-from ..engine.open import open_data, warn_of_fewer_rows, weighted
+from ..engine.contracts import Model, open_data, warn_of_fewer_rows, weighted
 from ..engine.shared_graph import one_fit
-from ..likelihoods.hooks import check_hook
-from .history import Callback, History, Recorder
-from .not_finite import NUMERICAL, cause_of
-from .outcome import judge
-from .run import Record, Run
+from ..likelihoods.base import check_hook
+from .outcome import NUMERICAL, cause_of, judge
+from .run import Callback, History, Recorder, Run
 
 
 class Algorithm(ABC):
@@ -110,7 +107,7 @@ class Algorithm(ABC):
         self,
         model: Model,
         source: Source,
-        record: Record,
+        record: Any,
         *,
         callback: Callback | None = None,
         monitor: Callable[[int], Any] | None = None,
@@ -140,19 +137,7 @@ class Algorithm(ABC):
                 raise NotFinite(what, cause) from error
             raise
         if isinstance(record, History):
-            short = run.settles and not run.converged and record.latest >= run.max_steps
-            spent = f"{type(self).__name__} more {self.grows}" if short else ""
-            # Without a stopping rule, data may be endless, and some rows never read.
-            by_sites = run.by_sites and (run.settles or source.indexed)
-            judge(
-                model,
-                source,
-                record,
-                learns=self.learns,
-                by_sites=by_sites,
-                point=run.point,
-                spent=spent,
-            )
+            judge(self, run, model, source, record)
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:

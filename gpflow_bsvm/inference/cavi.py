@@ -1,4 +1,4 @@
-"""Coordinate ascent on all the data, with a bound that never decreases."""
+"""Coordinate ascent on all the data, or on new rows only, with a bound that never decreases."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..checks import check_elbo, check_number, check_rate, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
-from ..engine.contracts import Model, shares_shifts
-from ..engine.e_step import Ascent
+from ..engine.contracts import Model, open_data, shares_shifts
 from ..engine.natural import (
     Gaussian,
     Natural,
@@ -27,14 +26,75 @@ from ..engine.natural import (
     expected_factor,
     in_shape,
     natural_step,
+    scaled_sites,
 )
-from ..engine.projected_data import ProjectedData, num_entries, product_dtype
+from ..engine.projected_data import ProjectedData, product_dtype
 from ..engine.projection import Projected
-from ..engine.shared_graph import Compiled
+from ..engine.shared_graph import Compiled, while_loop
 from ..engine.statistics import Statistics, accumulate, marginals
 from ..notices import warn
 from .algorithm import Algorithm
 from .run import Run, Step
+
+#: The largest number of halvings of a step.
+_MAX_HALVINGS = 20
+#: Growth factor of rho after each step, up to 1. Growth from 1/2 to 1 takes four sweeps. If full
+#: steps always overshoot (several classes), faster growth would waste every other pass.
+_GROWTH = 1.2
+#: Relative rounding error of the bound, for each precision of the products.
+_ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
+
+
+class Ascent(NamedTuple):
+    """The state of an ascent, inside or outside a graph."""
+
+    point: Any  #: has the bound as `value`
+    rho: tf.Tensor  #: of the next step
+    taken: tf.Tensor  #: rho of the latest step, 0 if there was none
+    overshoots: tf.Tensor  #: whether steps had to be halved
+    little: tf.Tensor  #: whether the latest step gained little
+    ended: tf.Tensor  #: whether no step gains more
+
+    @classmethod
+    def start(cls, point: Any, rho: float = 1.0) -> Ascent:
+        """:return: an ascent before its first step."""
+        size = tf.constant(rho, default_float())
+        no = tf.constant(False)
+        return cls(point, size, 0 * size, no, no, no)
+
+    def step(
+        self, move: Callable[[Any, tf.Tensor], Any], tol: Any, dtype: tf.DType = tf.float64
+    ) -> Ascent:
+        """
+        Move by `rho`, halved until the bound does not decrease beyond rounding.
+
+        :param move: a function from a point and rho to another point.
+        :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved, the
+            next step, half as large, must also gain this little, because a step that nearly
+            overshoots always gains little.
+        :param dtype: the type of the products.
+        :return: the ascent after the step.
+        """
+        here = self.point
+        floor = here.value - _ROUNDING[dtype] * abs(here.value)
+
+        def fails(point: Any) -> tf.Tensor:
+            return ~(tf.math.is_finite(point.value) & (point.value >= floor))
+
+        _, rho, point = while_loop(
+            lambda number, _, point: (number < _MAX_HALVINGS) & fails(point),
+            lambda number, rho, _: (number + 1, rho / 2, move(here, rho / 2)),
+            (0, 2 * self.rho, here._replace(value=math.nan * here.value)),
+        )
+        failed = fails(point)
+        overshoots = self.overshoots | (rho < self.rho)
+        little = point.value - here.value <= tol * abs(point.value)
+        following = tf.where(little, rho / 2, tf.minimum(_GROWTH * rho, 1))
+        ended = little & (self.little | ~overshoots)
+        found = Ascent(point, following, rho, overshoots, little, ended)
+        nothing = self._replace(taken=0 * rho, ended=failed)
+        return cast(Ascent, tf.cond(failed, lambda: nothing, lambda: found))
+
 
 #: Multiplications in one graph call of several sweeps (some 0.1 s, uninterruptible).
 _WORK = 10**9
@@ -121,15 +181,14 @@ def compiled_sweeps(
 
     move = partial(_move, natural_step, look, share, known)
 
-    def goes_on(number: tf.Tensor, ascent: Ascent, _: Any) -> tf.Tensor:
-        return (number < most) & ~ascent.ended
-
     def sweep(number: tf.Tensor, ascent: Ascent, record: tf.TensorArray) -> Any:
         ascent = ascent.step(move, tol, phi.dtype)
         return number + 1, ascent, record.write(number, (ascent.point.value, ascent.taken))
 
     record = tf.TensorArray(tol.dtype, 0, dynamic_size=True, element_shape=[2])
-    _, ascent, record = tf.while_loop(goes_on, sweep, (0, ascent, record))
+    _, ascent, record = tf.while_loop(
+        lambda number, ascent, _: (number < most) & ~ascent.ended, sweep, (0, ascent, record)
+    )
     return ascent, record.stack()
 
 
@@ -164,13 +223,13 @@ class Sweeps(Run[SweepState, Step]):
         self._data = data
         self._natural = model.natural()
         self.max_steps = options.max_steps
-        single = product_dtype(num_entries(model, data), options.tol)
+        num_latents, num_inducing = model.q_shape
+        single = product_dtype(data.num_rows * num_latents * num_inducing, options.tol)
         self._dtypes = list(dict.fromkeys((single, tf.as_dtype(default_float()))))
         self._rows, self._accumulate = data.summed(model.likelihood)
         self._climb = compiled_sweeps.bind(model.likelihood)
         # Centring is invalid if an extra factor acts on single latent functions.
         self._share = tf.zeros([], default_float()) if known else shares_shifts(model)
-        num_latents, num_inducing = model.q_shape
         work = num_latents * num_inducing**2 * (data.num_rows + num_inducing)
         self._together = max(1, _WORK // work)
         self.state = SweepState(known=known)
@@ -241,3 +300,44 @@ class Sweeps(Run[SweepState, Step]):
         """See `Run`."""
         if self.state.ascent is not None and self.state.steps:
             self._model.assign_natural(self.state.ascent.point.natural)
+
+
+@dataclass(frozen=True)
+class Streaming(CAVI):
+    r"""
+    Streaming variational Bayes (Broderick et al. 2013) for q, at fixed hyperparameters. The model's
+    q represents the earlier rows, which are not read again:
+
+        q_new(u) ~ p(u) (q_old(u) / p(u))^forget  prod_n p(y_n | f_n),
+
+    with n over the new rows, by the sweeps of `CAVI`. In natural parameters the earlier rows are a
+    sum of frozen sites. The result equals the batch fit if sites do not depend on q; otherwise it
+    differs as much as frozen sites differ from current sites. Every new row counts once, for any
+    `num_data` of the model.
+
+    To place inducing points among the new rows, call `gpflow_bsvm.inducing_points.exchange` first.
+
+    :ivar forget: in [0, 1], the weight of earlier rows. With 1 they count like new rows. With 0.9,
+        for data that drift, rows from k calls ago have weight .9^k.
+
+    Options and errors as in `CAVI`, to which `forget` = 0 reduces.
+    """
+
+    takes_q = True
+    weighs = False
+
+    forget: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(0, forget=self.forget)
+        if self.forget > 1:
+            raise ValueError(f"forget must be in [0, 1], got {self.forget}")
+
+    def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
+        return open_data(model, data, sample_weight, part=True)
+
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
+        # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
+        known = scaled_sites(model.natural(), self.forget)
+        return Sweeps(self, model, ProjectedData(model, source), known)

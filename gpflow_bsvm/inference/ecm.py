@@ -14,14 +14,14 @@ from ..checks import check_number, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model
-from ..engine.e_step import Ascent
 from ..engine.natural import POINT_PRECISION, Natural, compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, sum_sites
-from ..likelihoods.hooks import Sites
+from ..likelihoods.base import Sites
 from .algorithm import Algorithm
+from .cavi import Ascent
 from .run import Run, Step
 
 

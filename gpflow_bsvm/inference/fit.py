@@ -14,10 +14,9 @@ from gpflow.base import RegressionData
 from ..checkpoints.directory import Directory
 from ..data.sampling import sample
 from ..data.sources import Source
-from ..engine.contracts import Model
-from ..engine.open import open_data
+from ..engine.contracts import Model, open_data
 from .cavi import CAVI
-from .history import Callback, History
+from .run import Callback, History
 from .svi import SVI
 
 #: Sweeps over _TIMES * _FIRST_ROWS rows or more start from a fit to _FIRST_ROWS rows.

@@ -19,15 +19,20 @@ from ..data.sampling import BatchGroup
 from ..data.sources import Source
 from ..engine.contracts import Model, as_variables, in_training, jitter_of
 from ..engine.hyperparameters import Hyperparameters
-from ..engine.m_step import compiled_expectation
 from ..engine.natural import Gaussian, Natural, blend
-from ..engine.projection import Floats, project_batch
+from ..engine.projection import Floats, Projected, project_batch
 from ..engine.shared_graph import concrete, specs_of
-from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
-from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState
+from ..engine.statistics import (
+    Marginals,
+    accumulate,
+    batch_marginals,
+    local_for_gradient,
+    sum_sites,
+)
+from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState, check_optimizer, rates
 from .run import Run, Step
-from .schedules import check_optimizer, rates
 from .svi import SVI
+from .vem import compiled_expectation
 
 
 @dataclass(frozen=True)
@@ -102,17 +107,17 @@ class _Learning(MinibatchRun):
         dtype = state.natural.h.dtype
         numbers = state.steps + 1 + np.arange(number)
         moves = (numbers % options.every == 0) & (numbers > options.warm_up)
-        given = rates(options.learning_rate, state.steps, number)
-        scale = tf.constant(scale, dtype)
-        damping = tf.constant(state.damping, dtype)
-        natural = self._learner(
-            state.natural,
-            Constants(scale, jitter_of(self._model), damping),
-            Given(
-                tf.constant(given, dtype), tf.constant(moves), tf.constant(group.index), group.rows
-            ),
+        steps = rates(options.learning_rate, state.steps, number)
+        given = Given(
+            tf.constant(scale, dtype),
+            jitter_of(self._model),
+            tf.constant(state.damping, dtype),
+            tf.constant(steps, dtype),
+            tf.constant(moves),
+            tf.constant(group.index),
+            group.rows,
         )
-        return natural, self._learner.state(), given[-1]
+        return self._learner(state.natural, given), self._learner.state(), steps[-1]
 
     def _expected(self, q: Gaussian, rows: Batch, index: AnyNDArray) -> tf.Tensor:
         how = Floats(jitter_of(self._model), tf.ones([], q.R.dtype))
@@ -131,28 +136,16 @@ class _Learning(MinibatchRun):
         super().restore()
 
 
-class Constants(NamedTuple):
-    """Constants of a group."""
+class Given(NamedTuple):
+    """The steps of a group: t = 0..T-1."""
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], jitter of Kuu
     damping: tf.Tensor  #: [], factor of each optimiser step
-
-
-class Given(NamedTuple):
-    """The steps of a group: t = 0..T-1."""
-
     rates: tf.Tensor  #: [T], rates of the natural-gradient steps
     moves: tf.Tensor  #: [T], whether to add an optimiser step
     index: tf.Tensor  #: [T, B], row indices
     rows: Batch
-
-
-def optimizer_of(option: Any) -> Any:
-    """:return: a new optimiser: a copy of a Keras optimiser, or Adam with this rate."""
-    if hasattr(option, "get_config"):
-        return type(option).from_config(option.get_config())
-    return tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
 
 
 class Learner:
@@ -171,8 +164,15 @@ class Learner:
             (optimizer, [v for v in hyper.variables if id(v) not in weights]),
             (network_optimizer, [v for v in hyper.variables if id(v) in weights]),
         ]
-        self._parts = [(optimizer_of(option), own) for option, own in parts if own]
-        for optimizer, own in self._parts:
+        self._parts: list[tuple[Any, list[Any]]] = []
+        for option, own in parts:
+            if not own:
+                continue
+            if hasattr(option, "get_config"):  # a Keras optimiser: copied
+                optimizer = type(option).from_config(option.get_config())
+            else:
+                optimizer = tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
+            self._parts.append((optimizer, own))
             optimizer.build(own)
             held += [*own, *as_variables(optimizer.variables)]
         self._variables = list({id(v): v for v in held}.values())
@@ -190,7 +190,7 @@ class Learner:
     @check_shapes(
         "natural.h: [L, M]", "given.rates: [T]", "given.index: [T, B]", "return.h: [L, M]"
     )
-    def __call__(self, natural: Natural, constants: Constants, given: Given) -> Natural:
+    def __call__(self, natural: Natural, given: Given) -> Natural:
         """
         For t = 0..T-1 take a natural-gradient step on the minibatch of rows index[t]; if moves[t],
         also an optimiser step by the gradients at the same q and rows.
@@ -199,23 +199,23 @@ class Learner:
         """
         # The graph serves one fit; it is faster with a static M.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
-        flat = [*exact, *specs_of((constants, given))]
+        flat = [*exact, *specs_of(given)]
         key = tuple(flat)
-        specs = tf.nest.pack_sequence_as((natural, constants, given), flat)
         if key not in self._graphs:
             with in_training(self._hyper.networks):
+                specs = tf.nest.pack_sequence_as((natural, given), flat)
                 self._graphs[key] = concrete(self._steps, specs)
-        h, P = tf.nest.flatten(self._graphs[key](natural, constants, given))
+        h, P = tf.nest.flatten(self._graphs[key](natural, given))
         return Natural(h, P)
 
-    def _steps(self, natural: Natural, constants: Constants, given: Given) -> Natural:
+    def _steps(self, natural: Natural, given: Given) -> Natural:
         def body(t: tf.Tensor, natural: Natural) -> Any:
             batch = take(given.rows, given.index[t])
             rate = given.rates[t]
             natural = tf.cond(
                 given.moves[t],
-                partial(self._learn, natural, constants, batch, rate),
-                partial(self._step, natural, constants, batch, rate),
+                partial(self._learn, natural, given, batch, rate),
+                partial(self._step, natural, given, batch, rate),
             )
             return t + 1, natural
 
@@ -225,30 +225,31 @@ class Learner:
         )
         return natural
 
-    def _step(
-        self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
-    ) -> Natural:
-        """:return: q after a natural-gradient step of size `rate`."""
-        rows = project_batch(self._prior, batch, Floats(constants.jitter))
-        f = batch_marginals(rows.features.phi, natural, _few(batch, natural))
-        return _blend(natural, accumulate(self._likelihood, rows, f).sums, constants, rate)
+    def _seen(self, natural: Natural, given: Given, batch: Batch) -> tuple[Projected, Marginals]:
+        """:return: the projected rows, and their marginals of Phi s."""
+        rows = project_batch(self._prior, batch, Floats(given.jitter))
+        few = bool(batch.X.shape[0] < natural.h.shape[1])  # both are static
+        return rows, batch_marginals(rows.features.phi, natural, few)
 
-    def _learn(
-        self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
-    ) -> Natural:
+    def _step(self, natural: Natural, given: Given, batch: Batch, rate: tf.Tensor) -> Natural:
+        """:return: q after a natural-gradient step of size `rate`."""
+        rows, f = self._seen(natural, given, batch)
+        sums = accumulate(self._likelihood, rows, f).sums
+        return blend(natural, sums.times(given.scale), rate)
+
+    def _learn(self, natural: Natural, given: Given, batch: Batch, rate: tf.Tensor) -> Natural:
         """As in `_step`, plus an optimiser step; rows are projected once."""
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
-            rows = project_batch(self._prior, batch, Floats(constants.jitter))
-            f = batch_marginals(rows.features.phi, natural, _few(batch, natural))
+            rows, f = self._seen(natural, given, batch)
             local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
-            loss = -constants.scale * tf.reduce_sum(local.expectation)
+            loss = -given.scale * tf.reduce_sum(local.expectation)
             loss -= self._hyper.log_prior(mine)
             loss += sum(part for network in self._hyper.networks for part in network.losses())
         gradients = tape.gradient(loss, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        self._move({id(v): gradient for v, gradient in zip(mine, gradients)}, constants.damping)
-        return _blend(natural, sum_sites(rows, local.sites), constants, rate)
+        self._move({id(v): gradient for v, gradient in zip(mine, gradients)}, given.damping)
+        return blend(natural, sum_sites(rows, local.sites).times(given.scale), rate)
 
     def _move(self, gradients: dict[int, tf.Tensor], damping: tf.Tensor) -> None:
         for optimizer, own in self._parts:
@@ -257,13 +258,3 @@ class Learner:
             for variable, old in zip(own, before):
                 step = tf.cast(damping, old.dtype) * (variable - old)
                 variable.assign(tf.where(damping < 1, old + step, variable))
-
-
-def _few(batch: Batch, q: Natural) -> bool:
-    """:return: True if there are fewer rows than features (both static)."""
-    return bool(batch.X.shape[0] < q.h.shape[1])
-
-
-def _blend(old: Natural, sums: Natural, constants: Constants, rate: tf.Tensor) -> Natural:
-    scaled = Natural(constants.scale * sums.h, constants.scale * sums.P)
-    return blend(old, scaled, rate)

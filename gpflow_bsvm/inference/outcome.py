@@ -1,28 +1,83 @@
-"""Checks of a finished fit: does q depend on the data, were sites clipped?"""
+"""Checks of a finished fit, and explanations of a fit without a finite bound."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
+from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from sklearn.exceptions import ConvergenceWarning
 
+from ..checks import NotFinite
+from ..data.batch import Batch
 from ..data.passes import sum_over
 from ..data.sources import Source, closed_at_end
 from ..engine.contracts import Model
 from ..engine.natural import Gaussian, compiled_solve
-from ..engine.prior import plain_points
 from ..engine.projected_data import ProjectedData
-from ..engine.projection import Features, Projected, Projector
+from ..engine.projection import Features, Projected, Projector, plain_points
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
-from ..likelihoods.base import Classification, clipped_sites
-from ..likelihoods.hooks import has_hook
+from ..likelihoods.base import Classification, clipped_sites, has_hook, slopes
 from ..notices import warn
-from .history import History
+from .run import History, Run
+
+#: Errors of a fit that non-finite numbers may cause.
+NUMERICAL = (NotFinite, FloatingPointError, tf.errors.InvalidArgumentError)
+
+
+def cause_of(model: Model, source: Source) -> str:
+    """:return: an explanation of non-finite numbers at the model's q and the first rows, or ""."""
+    with closed_at_end(source.chunks()) as chunks:
+        batch = next(chunks)
+    features = Projector(model.prior, model.prior_factor())(batch.X)
+    q = compiled_solve(model.natural())
+    return _of_features(model, batch, features) or _of_likelihood(
+        model.likelihood, batch, compiled_marginals(q, features)
+    )
+
+
+def _of_features(model: Model, batch: Batch, features: Features) -> str:
+    kernel = f"the kernel {type(model.prior.kernel).__name__}"
+    mean = f"the mean function {type(model.prior.mean_function).__name__}"
+    phi = tf.transpose(features.phi, [1, 0, 2])
+    for what, values in ((kernel, phi), (kernel, features.residual), (mean, features.mean)):
+        for row in _rows(values)[:1]:
+            x = np.array2string(np.asarray(batch.X[row]), precision=3, threshold=5)
+            return f"{what} overflows at row {row}, X = {x}: scale X, and check its parameters"
+    return ""
+
+
+def _of_likelihood(likelihood: Any, batch: Batch, f: Marginals) -> str:
+    def look(mean: Any, variance: Any) -> tf.Tensor:
+        return likelihood.variational_expectations(batch.X, mean, variance, batch.Y)
+
+    derivatives = () if has_hook(likelihood, "sites") else slopes(look, f.mean, f.variance)
+    names = "expected log density", "first derivative", "second derivative"
+    density = look(f.mean, f.variance)[:, None]
+    for what, values in zip(names, (density, *derivatives)):
+        for row in _rows(values)[:1]:
+            show = partial(np.array2string, precision=3)
+            label, mean, deviation = (
+                show(np.asarray(part[row])) for part in (batch.Y, f.mean, tf.sqrt(f.variance))
+            )
+            return (
+                f"the {what} of {type(likelihood).__name__} is not finite at row {row}, for the "
+                f"label {label} at f = {mean} with a deviation of {deviation}: compute its log "
+                "density so that it does not under- or overflow, or use a likelihood of gpflow_bsvm"
+            )
+    return ""
+
+
+def _rows(values: Any) -> AnyNDArray:
+    """:return: indices of non-finite rows (first axis)."""
+    finite = np.isfinite(np.asarray(values))
+    return np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))
+
 
 #: q counts as the prior if its divergence from the prior is at most this, in nats, ...
 LEAST_NATS = 0.01
@@ -45,15 +100,6 @@ FEWEST_POINTS = 10
 LEAST_CORRELATION = 1e-3
 
 
-def count_clipped(model: Model, source: Source, history: History) -> None:
-    """Count clipped sites. If there are any, q is not stationary and has not converged."""
-    if has_hook(model.likelihood, "sites"):
-        return
-    look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
-    history.clipped = int(sum_over(ProjectedData(model, source), look)[0])
-    history.converged &= history.clipped == 0
-
-
 @Compiled
 def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.Tensor]:
     f = marginals_of_f(q, rows.features)
@@ -62,39 +108,33 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
 
 
 def judge(
-    model: Model,
-    source: Source,
-    history: History,
-    *,
-    learns: bool,
-    by_sites: bool,
-    point: bool,
-    spent: str,
+    algorithm: Any, run: Run[Any, Any], model: Model, source: Source, history: History
 ) -> None:
     """
     Warn if q equals its prior, and reset `converged`. (With few labels, the evidence of a hinge can
     be maximal at a collapsed kernel, because a hinge is not normalised.) Otherwise issue
     scikit-learn's `ConvergenceWarning` for clipped sites or too few steps. Also warn if float64
     cannot represent the result.
-
-    :param learns: whether the fit changes the kernel.
-    :param by_sites: and point: see `Run`.
-    :param spent: the options that ended the fit before its stopping rule was met, or "".
     """
-    if by_sites:
-        count_clipped(model, source, history)
+    q = compiled_solve(model.natural())
+    # Without a stopping rule, data may be endless, and some rows never read.
+    by_sites = run.by_sites and (run.settles or source.indexed)
+    if by_sites and not has_hook(model.likelihood, "sites"):
+        clipped = partial(_clipped.bind(model.likelihood), q)
+        history.clipped = int(sum_over(ProjectedData(model, source), clipped)[0])
+        history.converged &= history.clipped == 0  # else q is not stationary
     if not len(history):
         return
-    q = compiled_solve(model.natural())
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
     text = _DIGITS if isinstance(model.likelihood, Classification) else _NO_NOISE
-    moved = not source.indexed or _has_moved(model, source, q, "" if point else text)
+    moved = not source.indexed or _has_moved(model, source, q, "" if run.point else text)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
         _warn_of_distance(model)
-        _warn_of_end(model, history, spent)
+        few = run.settles and not run.converged and history.latest >= run.max_steps
+        _warn_of_end(model, history, f"{type(algorithm).__name__} more {algorithm.grows}" * few)
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
@@ -102,12 +142,12 @@ def judge(
     at = ", and at the rows f is as under the prior" if says else at
     warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
-        + ((_LEFT if says else _MOVED) if learns else _FIXED)
+        + ((_LEFT if says else _MOVED) if algorithm.learns else _FIXED)
     )
 
 
 def _warn_of_end(model: Model, history: History, spent: str) -> None:
-    """Warn of clipped sites or too few steps."""
+    """Warn of clipped sites or too few steps; `spent` names options to raise, or is ""."""
     if history.clipped:
         why = (
             f"the precisions of {history.clipped} sites are negative or NaN, and count as 0, "

@@ -1,12 +1,20 @@
-"""A fit in progress, step by step."""
+"""A fit in progress, its record, and reports during the fit."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
+import numpy as np
 from gpflow.base import AnyNDArray
+from tqdm.auto import tqdm
+
+from ..checkpoints.directory import Checkpoints, OtherFit
+from ..checks import check_elbo
 
 State = TypeVar("State")
 Taken = TypeVar("Taken")  # a `Step`, or draws
@@ -19,32 +27,6 @@ class Step(NamedTuple):
     elbo: float
     learning_rate: float
     hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
-
-
-class Record(Protocol):
-    """The record of a fit, filled, shown and stored while it runs."""
-
-    converged: bool
-
-    @property
-    def latest(self) -> int:
-        """:return: the number of the latest step, 0 before the first step."""
-
-    @property
-    def elapsed(self) -> float:
-        """:return: seconds from the start to the latest step."""
-
-    def add(self, step: Any, seconds: float) -> str:
-        """Record a step of the run; return a text for the progress bar."""
-
-    def columns(self, number: int) -> dict[str, Any]:
-        """:return: the first `number` records, as a dict of arrays."""
-
-    @staticmethod
-    def from_columns(columns: dict[str, Any]) -> Record:
-        """:return: a record with these columns."""
-
-    def __len__(self) -> int: ...
 
 
 class Run(ABC, Generic[State, Taken]):
@@ -95,3 +77,214 @@ class Run(ABC, Generic[State, Taken]):
     def close(self) -> None:
         """Close the data if they are open."""
         return
+
+
+#: A function of step and history, called when the model is in the state of that step. If it returns
+#: True, the fit ends.
+Callback = Callable[[int, "History"], Any]
+
+
+@dataclass
+class History:
+    """
+    The record of a fit, one entry per sweep (SVI and ML2: per `record_every` steps).
+
+    :ivar step: step number, from 1.
+    :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
+    :ivar seconds: time since the start of the fit, without callbacks; equal for sweeps of `CAVI` in
+        one graph call.
+    :ivar learning_rate: learning rate of the step.
+    :ivar converged: whether the stopping rule was met, q differs from the prior, and no site is
+        clipped.
+    :ivar clipped: number of sites at the end of the fit whose negative precision was replaced by 0,
+        see `gpflow_bsvm.likelihoods.sites`.
+    :ivar kernel_as_given: whether `gpflow_bsvm.fit` left a trainable kernel unchanged.
+    :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales"; empty if
+        the fit learns none.
+    """
+
+    step: list[int] = field(default_factory=list)
+    elbo: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    learning_rate: list[float] = field(default_factory=list)
+    converged: bool = False
+    hyperparameters: dict[str, list[AnyNDArray]] = field(default_factory=dict)
+    clipped: int = 0
+    kernel_as_given: bool = False
+
+    def columns(self, number: int) -> dict[str, Any]:
+        """:return: the first `number` records, as a dict of arrays."""
+        lists = {name: getattr(self, name)[:number] for name in _COLUMNS}
+        learned = {name: np.stack(list_[:number]) for name, list_ in self.hyperparameters.items()}
+        arrays = {name: np.array(lists[name], dtype) for name, dtype in _COLUMNS.items()}
+        return arrays | {"learned": learned}
+
+    @staticmethod
+    def from_columns(columns: dict[str, Any]) -> History:
+        """
+        :return: a history of these records.
+        :raise ValueError: for columns of different length.
+        """
+        if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
+            raise ValueError("the columns of a history must have the same length, above 0")
+        learned = {name: list(values) for name, values in columns["learned"].items()}
+        lists = {name: columns[name].tolist() for name in _COLUMNS}
+        return History(**lists, hyperparameters=learned)
+
+    @property
+    def latest(self) -> int:
+        """:return: the number of the latest step, 0 before the first step."""
+        return self.step[-1] if self.step else 0
+
+    @property
+    def elapsed(self) -> float:
+        """:return: seconds from the start to the latest step."""
+        return self.seconds[-1] if self.seconds else 0.0
+
+    def add(self, step: Step, seconds: float) -> str:
+        """
+        Record a step.
+
+        :return: the text for the progress bar.
+        :raise ValueError: if the ELBO is not finite.
+        """
+        check_elbo(step.elbo, f"after step {step.number}")
+        self.step.append(step.number)
+        self.elbo.append(step.elbo)
+        self.seconds.append(seconds)
+        self.learning_rate.append(step.learning_rate)
+        for name, value in step.hyperparameters.items():
+            self.hyperparameters.setdefault(name, []).append(value)
+        return f"ELBO {step.elbo:.6g}"
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def __repr__(self) -> str:
+        if not self.step:
+            return "History(no steps)"
+        end = "converged" if self.converged else "not converged"
+        end += f", {self.clipped} sites clipped" if self.clipped else ""
+        end += "; kernel as given, VEM learns it" if self.kernel_as_given else ""
+        elbo = f"ELBO {self.elbo[-1]:.6g}"
+        seconds = f"{self.seconds[-1]:.3g} s"
+        return f"History({self.step[-1]} steps, {elbo}, {seconds}, {end})"
+
+
+_COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": float}
+
+
+class Recorder:
+    """Runs a fit: updates record, progress bar and checkpoints, calls callback and monitor."""
+
+    def __init__(
+        self,
+        run: Run[Any, Any],
+        record: Any,
+        checkpoints: Checkpoints,
+        what: str,
+        *,
+        callback: Callback | None = None,
+        monitor: Callable[[int], Any] | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        """:param record: an empty `History` or `Draws`; for the rest see `Algorithm.run`."""
+        self._run = run
+        self._record = record
+        self._checkpoints = checkpoints
+        self._callback = callback
+        self._monitor = monitor
+        run.unseen = not (callback or monitor) and checkpoints.directory is None
+        self._stopped = False
+        self._offered = (run.state, False, 0)
+        if checkpoints.latest(self._content(self._offered), self._go_on) is not None:
+            self._offered = (run.state, run.converged, len(record))
+        self._bar = progress_bar(run.max_steps, what, progress)
+        self._bar.update(record.latest)
+        self._start = time.perf_counter() - record.elapsed
+
+    def drive(self) -> None:
+        """Run to the end. At the end or after an error, the model is in the latest state."""
+        run = self._run
+        record = self._record
+        try:
+            if record.latest:
+                run.look_again()
+            steps = run.steps()
+            while not (run.converged or self._stopped or record.latest >= run.max_steps):
+                step = next(steps, None)
+                if step is None:
+                    break
+                self._add(step)
+            if len(record):
+                self._offer()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        if self._run.converged:
+            self._bar.total = self._bar.n  # no steps left
+        self._bar.close()
+        self._record.converged = self._run.converged
+        try:
+            self._run.restore()
+            self._checkpoints.flush()
+        finally:
+            self._run.close()
+
+    def _go_on(self, saved: dict[str, Any]) -> None:
+        """Continue from a checkpoint; if that fails, leave the run unchanged."""
+        found = type(self._record).from_columns(saved["history"])
+        before = self._run.state
+        done = found.latest
+        most = self._run.max_steps
+        if done > most:
+            raise OtherFit(
+                f"the checkpoint is at step or draw {done}, but the limit is {most}: raise it to "
+                f"{done}, or give another directory"
+            )
+        try:
+            self._run.resume(saved["state"])
+        except Exception:
+            self._run.state = before
+            raise
+        self._run.converged = saved["converged"]
+        vars(self._record).update(vars(found))
+
+    def _offer(self) -> None:
+        """Offer new results to the checkpoints."""
+        state, converged, _ = self._offered
+        if self._run.state is not state or self._run.converged != converged:
+            self._offered = (self._run.state, self._run.converged, len(self._record))
+            self._checkpoints.offer(self._record.latest, partial(self._content, self._offered))
+
+    def _content(self, offered: tuple[Any, bool, int]) -> dict[str, Any]:
+        state, converged, number = offered
+        return {"state": state, "converged": converged, "history": self._record.columns(number)}
+
+    def _add(self, step: Any) -> None:
+        before = self._record.latest
+        shown = self._record.add(step, time.perf_counter() - self._start)
+        if not self._bar.disable:
+            self._bar.set_postfix_str(shown, refresh=False)
+            self._bar.update(self._record.latest - before)
+        paused = time.perf_counter()
+        if self._callback is not None or self._monitor is not None:
+            self._run.restore()
+        if self._callback is not None and isinstance(self._record, History):
+            self._stopped = self._callback(self._record.latest, self._record) is True
+        if self._monitor is not None:
+            self._monitor(self._record.latest)
+        self._offer()
+        self._start += time.perf_counter() - paused
+
+
+def progress_bar(total: int | None, what: str, progress: Any, unit: str = "step") -> Any:
+    """
+    :return: a tqdm bar. If `progress` is None, the bar is shown on a terminal, unless the work is
+        quick. A caller's own bar is returned unchanged.
+    """
+    if isinstance(progress, tqdm):
+        return progress
+    hide = None if progress is None else not progress
+    return tqdm(total=total, desc=what, unit=unit, delay=0.5, disable=hide)

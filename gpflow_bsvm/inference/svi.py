@@ -18,9 +18,8 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
-from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState
+from .minibatches import Adaptive, MinibatchAlgorithm, MinibatchRun, MinibatchState, rates
 from .run import Run
-from .schedules import Adaptive, rates
 
 #: Products run in single precision from this many entries (B times L M) on, and ...
 _BIG_BATCH = 1e5
@@ -79,22 +78,20 @@ class _Steps(MinibatchRun):
         dtype = state.natural.h.dtype
         num_steps, batch_size = group.index.shape
         given = rates(self._options.learning_rate, state.steps, num_steps)
+        num_latents, M = self._shape
+        big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
+        rows = group.rows
+        if big and self._num_data <= _SINGLE_ROWS:
+            rows = rows.in_precision(tf.float32)
         natural, rho, memory = self._loop(
             state.natural,
             tf.constant(scale, dtype),
             state.damping * tf.constant(given, dtype),
             tf.constant(group.index),
             state.memory,
-            self._single(group.rows, batch_size),
+            rows,
         )
         return natural, memory, float(rho)
-
-    def _single(self, rows: Projected, batch_size: int) -> Projected:
-        """:return: `rows`, with features in single precision if it suffices."""
-        num_latents, M = self._shape
-        big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
-        single = big and self._num_data <= _SINGLE_ROWS
-        return rows.in_precision(tf.float32) if single else rows
 
     def _expected(self, q: Gaussian, rows: Projected, index: AnyNDArray) -> tf.Tensor:
         return self._accumulate(q, rows.take(index)).expectation
@@ -125,7 +122,7 @@ def compiled_steps(
     def body(t: Any, old: Natural, rho: Any, memory: Any) -> Any:
         batch = rows.take(index[t])
         sums = accumulate(likelihood, batch, batch_marginals(batch.features.phi, old, few)).sums
-        sums = Natural(scale * sums.h, scale * sums.P)
+        sums = sums.times(scale)
         rho = rates[t]
         if adaptive:
             target = blend(old, sums, tf.ones_like(scale))

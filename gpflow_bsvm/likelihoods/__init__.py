@@ -1,19 +1,14 @@
 """Likelihoods: support vector machines' losses as densities of labels given f."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
-from .base import sites, sites_by_autodiff
-from .binary import BinaryLikelihood, Logistic, Probit
-from .categorical import OneVsRest
+from .base import Hooks, Sites, sites, sites_by_autodiff
+from .classes import BinaryLikelihood, Logistic, Probit
 from .crammer_singer import CrammerSinger
-from .hinge import Hinge, HingeSum, Terms
-from .hooks import Hooks, Sites
+from .hinge import Hinge, HingeSum, OneClass, OneVsRest, Terms
 from .labels import signs
-from .level_hinge import LevelHinge, OneVsRestLevelHinge
+from .level_hinge import LevelHinge, OneVsRestLevelHinge, Ordinal
 from .levels import Levels, location_spread
-from .one_class import OneClass
-from .ordinal import Ordinal
-from .quantile import Quantile
-from .regression import EpsilonInsensitive
+from .regression import EpsilonInsensitive, Quantile
 
 __all__ = [
     "BinaryLikelihood",

@@ -1,11 +1,14 @@
-"""Gaussian sites of any GPflow likelihood, and the base class of the package's classifiers."""
+"""Bases of likelihoods: hooks, Gaussian sites, link parameters, and a penalty."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
@@ -13,7 +16,131 @@ from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive, to_default_float
 
-from .hooks import Hooks, Sites, has_hook
+from ..checks import check_choice
+from .labels import check_rows
+
+
+class Sites(NamedTuple):
+    """Gaussian sites of f."""
+
+    w: tf.Tensor  #: [..., L], precisions, not negative
+    r: tf.Tensor  #: [..., L], precision-means
+
+
+class Moments(NamedTuple):
+    """E b and E b^2 under q(f), [..., K], for losses max(0, b), and their factors."""
+
+    mean: tf.Tensor
+    square: tf.Tensor
+    cost: tf.Tensor  #: penalty included
+
+
+#: Hooks required by some functions: a description for users, and likelihoods that have the hook.
+_NEEDED = {
+    "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
+    "point_sites": ("sites at a point", "Hinge, OneVsRest or EpsilonInsensitive"),
+    "draw_sites": ("augmentation to draw from", "Hinge or OneVsRest"),
+    "local_sites": ("sites of given local variables", "Hinge or OneVsRest"),
+    "moments": ("local variables", "Hinge, OneVsRest or CrammerSinger"),
+    "link_parameters": (
+        "link to calibrate",
+        "a likelihood of classes, such as Hinge or CrammerSinger",
+    ),
+}
+
+
+class Hooks(Likelihood):
+    """
+    Base of the package's likelihoods: all hooks, with defaults. Optional hooks do nothing by
+    default; required hooks raise a clear error. A custom likelihood does not need this base, only
+    methods of these names. Shapes are as in GPflow: F, Fmu and Fvar are [..., L], Y is [..., P].
+
+    :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
+        Fmu and Fvar, with no precision set to 0, so that they serve as gradients.
+    :ivar shift_invariant: whether adding a constant to all latent functions changes nothing.
+    :ivar link_parameters: prediction parameters set by calibration, by name.
+    :ivar lacking: hooks of this class that do not work with its current options.
+    """
+
+    sites_are_slopes: Any = False
+    shift_invariant: Any = False
+    link_parameters: Any = MappingProxyType({})
+    lacking: Any = ()
+
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
+    def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
+        """:return: Gaussian sites in closed form, see `gpflow_bsvm.likelihoods.sites`."""
+        raise _lacks(self, "sites")
+
+    @check_shapes("F: [batch..., L]", "Y: [broadcast batch..., P]", "return.r: [batch..., L]")
+    def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
+        """
+        :return: sites of a lower bound of log p(Y | f) that is tight at f = F, for `inference.ECM`;
+            precisions are [..., L, L] if a loss depends on several latent functions.
+        """
+        raise _lacks(self, "point_sites")
+
+    @check_shapes("F: [batch..., L]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
+    def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
+        """
+        :param seed: [2], for TensorFlow's stateless random numbers.
+        :return: sites for local variables drawn given F; they make p(Y | F) Gaussian in F.
+        """
+        raise _lacks(self, "draw_sites")
+
+    @check_shapes("w: [batch..., K]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
+    def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
+        """:return: p(Y, lambda | f) as a Gaussian in f, where w = 1 / lambda."""
+        raise _lacks(self, "local_sites")
+
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., K]")
+    def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
+        """:return: the moments of b for all losses max(0, b) of a row."""
+        raise _lacks(self, "moments")
+
+    @inherit_check_shapes
+    def variational_expectations(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        """As in GPflow, but the numbers of rows of X, f and Y must agree."""
+        check_rows(X, Fmu, Y)
+        return super().variational_expectations(X, Fmu, Fvar, Y)
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """
+        :param minibatch: whether classes may be absent.
+        :raise ValueError: for invalid labels, or a class without a row.
+        """
+
+    def check_learnable(self) -> None:
+        """:raise ValueError: for a trainable parameter that the evidence cannot determine."""
+
+
+def has_hook(likelihood: Likelihood, hook: str) -> bool:
+    """:return: True if the likelihood, with its options, has this method, flag or parameters."""
+    default = getattr(Hooks, hook)
+    if hook in getattr(likelihood, "lacking", ()) or getattr(type(likelihood), hook, 0) is default:
+        return False
+    found = getattr(likelihood, hook, False)
+    return found is True or callable(found) or (isinstance(found, Mapping) and bool(found))
+
+
+def check_hook(likelihood: Likelihood, hook: str, instead: str = "") -> None:
+    """
+    :param instead: alternatives for this likelihood, named in the error.
+    :raise ValueError: if the likelihood lacks this hook.
+    """
+    if not has_hook(likelihood, hook):
+        raise _lacks(likelihood, hook, instead and f", or {instead}")
+
+
+def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
+    what, owners = _NEEDED[hook]
+    options = " with these options" if hook in getattr(likelihood, "lacking", ()) else ""
+    return ValueError(
+        f"{type(likelihood).__name__}{options} has no {what} (`{hook}`); use {owners}{instead}"
+    )
+
 
 #: Floor of variances: the square root has no gradient at 0. The floor also bounds every site
 #: precision by about penalty / sqrt(floor), small enough for Cholesky factors.
@@ -162,3 +289,98 @@ class Classification(Hooks):
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
         return self.label_moments(self.probabilities(Fmu, Fvar))
+
+
+def check_penalty(penalty: float, name: str = "penalty") -> float:
+    """
+    :return: the value of an option of this name.
+    :raise ValueError: unless it is a positive, finite number.
+    """
+    value = np.asarray(penalty)
+    if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be positive and finite, a number, got {penalty!r}")
+    return float(value)
+
+
+class Penalized(Hooks):
+    r"""
+    A likelihood L = exp(-penalty loss(y, f)), optionally multiplied by its normalizer kappa in
+    training:
+
+        kappa L(y | f),   1 / kappa = max_f sum_y L(y | f),
+
+    the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
+    remainder is the probability of no label). For C classes with loss max(0, 1 + max_{t != y} f_t
+    - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
+    between these two cases: all classes tied, and one separated by the margin. Kappa does not
+    change sites or predictions, only the evidence, by a constant per datum.
+
+    If the loss is a sum of max(0, b_k), it has local variables, for any bound: see
+    `gpflow_bsvm.prediction.local_variables`.
+
+    :ivar penalty: slope of the loss, a parameter, not trainable by default.
+    :ivar bound: the training objective, one of `bounds`.
+    :cvar has_normalizer: whether kappa is known.
+    :ivar normalizer: whether to include kappa. Without kappa the evidence always prefers a smaller
+        penalty; with kappa, a large penalty for clean rows and a small one for noisy rows.
+    """
+
+    bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")
+    has_normalizer: ClassVar[bool] = True
+    sites_are_slopes: Any = True
+    #: The number of labels that share a loss.
+    num_labels: Any = 2
+
+    def __init__(
+        self,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        *,
+        normalizer: bool = False,
+        **shape: int | None,
+    ) -> None:
+        """
+        Options become attributes; `shape` holds arguments of `gpflow.likelihoods.Likelihood`.
+
+        :raise ValueError: for other values.
+        """
+        super().__init__(**shape)
+        check_choice(self.bounds, bound=bound)
+        if normalizer and not self.has_normalizer:
+            raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")
+        self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
+        self.bound = bound
+        self.normalizer = normalizer
+
+    @check_shapes("return: []")
+    def log_kappa(self) -> tf.Tensor:
+        """:return: the log of the normalizer of a loss, []; 0 if `normalizer` is False."""
+        penalty = tf.convert_to_tensor(self.penalty)
+        return self._log_kappa(penalty) if self.normalizer else tf.zeros_like(penalty)
+
+    def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
+        apart = tf.math.log1p((self.num_labels - 1) * tf.exp(-2 * penalty))
+        return -tf.maximum(math.log(self.num_labels) - penalty, apart)
+
+    def check_learnable(self) -> None:
+        """:raise ValueError: if the penalty is trainable without its normalizer."""
+        parameter: Any = self.penalty
+        if parameter.trainable and not self.normalizer:
+            how = "make the likelihood with normalizer=True, or " if self.has_normalizer else ""
+            raise ValueError(
+                f"without its normaliser, a trainable penalty goes to 0: {how}choose by "
+                "gpflow_bsvm.model_selection"
+            )
+
+    @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")
+    def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: [..., G], the losses of each row, without the penalty."""
+        raise NotImplementedError
+
+    @inherit_check_shapes
+    def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+        return tf.reduce_sum(self._scalar_log_prob(X, F, Y), axis=-1)
+
+    @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")
+    def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+        return self.log_kappa() - self.penalty * self.losses(Y, F)

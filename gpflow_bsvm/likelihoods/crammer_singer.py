@@ -10,11 +10,9 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
-from .base import VARIANCE_FLOOR, differentiate
-from .categorical import CategoricalLikelihood
-from .hooks import Moments, Sites
+from .base import VARIANCE_FLOOR, Moments, Penalized, Sites, differentiate
+from .classes import CategoricalLikelihood
 from .maximum import maximum, moments_of_maximum
-from .penalized import Penalized
 
 
 class Held(NamedTuple):

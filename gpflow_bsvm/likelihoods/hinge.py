@@ -1,8 +1,8 @@
-r"""A sum of hinges of affine functions of f: the base of `Hinge` and its family."""
+r"""Sums of hinges of affine functions of f: `Hinge`, one class, and one class against the rest."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -10,11 +10,16 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import AnyNDArray, TensorType
 
-from .base import VARIANCE_FLOOR
-from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
-from .hooks import Moments, Sites, check_hook
-from .labels import check_latents, signs
-from .penalized import Penalized
+from .base import VARIANCE_FLOOR, Moments, Penalized, Sites, check_hook
+from .classes import (
+    BinaryLikelihood,
+    CategoricalLikelihood,
+    expected_ramp,
+    normal_cdf,
+    normal_log_cdf,
+    normal_pdf,
+)
+from .labels import check_binary_labels, check_columns, check_latents, signs
 
 
 class Terms(NamedTuple):
@@ -261,3 +266,81 @@ class Hinge(HingeSum, BinaryLikelihood):
     """
 
     has_normalizer = True
+
+
+class OneClass(HingeSum, BinaryLikelihood):
+    r"""
+    The one-class support vector machine (Schoelkopf et al. 2001): f should be 1 at all training
+    rows, and its prior keeps it at 0 far from these rows,
+
+        L(1 | f) = exp(-penalty max(0, 1 - f)).
+
+    The mode is scikit-learn's `OneClassSVM` with the same kernel: f = (decision + rho) / rho, and
+    penalty = 1 / rho in scikit-learn's scale. Its nu is the largest fraction of rows with f below
+    1; a larger penalty corresponds to a smaller nu.
+
+    f(x) is a score with its variance. P(y = 1 | x), the probability that x resembles the training
+    rows, is
+
+        Phi(scale Fmu + offset),    scale 1, offset -1:
+
+    1/2 at the margin, Fmu = 1. It ignores Fvar: averaged over f as for two classes, it would
+    approach 1/2 far from all rows, where Fvar is largest. It is a guess until
+    `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to rows
+    with and without outliers. It is then the probability that a row is not an outlier, if outliers
+    are as frequent as in those rows. Outliers have label 0 or -1; other rows, including all
+    training rows, have label 1.
+    """
+
+    neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
+
+    @inherit_check_shapes
+    def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: z with p(y = 1) = Phi(z), [..., L]."""
+        return self.scale * Fmu + self.offset
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """
+        :param minibatch: whether outliers are allowed, or the rows are only a part of the data.
+        :raise ValueError: for labels other than 1 in a fit, or other than 0, -1 and 1 elsewhere.
+        """
+        Y = np.asarray(Y)
+        check_columns(Y, 1, "one-class labels must form a single column")
+        if minibatch:
+            check_binary_labels(Y, minibatch=True)
+        elif not (Y == 1).all():
+            raise ValueError(
+                f"OneClass learns from rows of one class, all of label 1, got {Y[Y != 1][0]}: "
+                "leave outliers out, and give them to gpflow_bsvm.prediction.calibrate"
+            )
+
+
+class OneVsRest(CategoricalLikelihood, HingeSum):
+    r"""
+    C binary hinges, one per class against all others,
+
+        L(y | f) = prod_c exp(-penalty max(0, 1 - t_c f_c)),   t_c = +1 if c = y, else -1,
+
+    the baseline of Wistuba & Rawat (2018), section 4, with the hinges of `Hinge`. The C models
+    share features. They are fitted together, but do not affect each other. Prediction divides the
+    binary probabilities by their sum:
+
+        P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
+
+    This is not the mean over f of any p(y | f): `conditional_mean`, means over draws and the mutual
+    information normalize before averaging. The results differ by up to .08.
+
+    See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
+    `normalizer`; kappa is a product over classes, each as for `Hinge`.
+    """
+
+    has_normalizer = True
+
+    @inherit_check_shapes
+    def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """
+        :return: binary probabilities divided by their sum, computed from logarithms to rank even
+            tiny probabilities. A negative Fvar (rounding) counts as 0.
+        """
+        log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
+        return tf.nn.softmax(log_p, axis=-1)

@@ -138,21 +138,24 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
     return found
 
 
-def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
+def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> None:
     """
-    :param check: a function of a likelihood and labels, for parts of a `SwitchedLikelihood`.
-    :raise ValueError: for labels that GPflow's likelihood would accept with wrong results.
+    :param minibatch: whether classes may be absent.
+    :raise ValueError: if the likelihood's own `check_labels`, if any, rejects Y; for labels that
+        GPflow's likelihood would accept with wrong results.
     """
-    if isinstance(likelihood, (Softmax, MultiClass)):
+    if hasattr(likelihood, "check_labels"):
+        likelihood.check_labels(Y, minibatch=minibatch)
+    elif isinstance(likelihood, (Softmax, MultiClass)):
         check_class_column(Y)
         check_class_labels(Y, likelihood.latent_dim or 1)
-    if isinstance(likelihood, SwitchedLikelihood):
+    elif isinstance(likelihood, SwitchedLikelihood):
         Y = np.asarray(Y)
         parts = likelihood.likelihoods
         check_class_labels(Y[:, -1], len(parts), "numbers of likelihoods, Y's last column,")
         for n, part in enumerate(parts):
             if (Y[:, -1] == n).any():
-                check(part, Y[Y[:, -1] == n, :-1])
+                check_labels(part, Y[Y[:, -1] == n, :-1], minibatch=True)
 
 
 def class_numbers(likelihood: Likelihood, Y: Any) -> Any:

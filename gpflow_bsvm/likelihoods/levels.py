@@ -23,7 +23,7 @@ from scipy.special import expit, logit
 
 from ..checks import check_whole
 from .base import VARIANCE_FLOOR
-from .binary import normal_cdf, normal_log_cdf, normal_pdf
+from .classes import normal_cdf, normal_log_cdf, normal_pdf
 
 #: Links: the integral over levels, or the probability at which the loss is stationary.
 LINKS = ("integral", "stationary")

@@ -21,7 +21,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from scipy.special import log_ndtr, ndtri_exp
 
-from .binary import both_sides, normal_cdf, normal_pdf
+from .classes import both_sides, normal_cdf, normal_pdf
 
 #: Normal tails are cut off at this many standard deviations: Phi(-7.5) = 3e-14.
 REACH = 7.5

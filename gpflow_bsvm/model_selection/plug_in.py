@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine.shared_graph import Compiled
 from ..likelihoods import OneClass
-from ..likelihoods.base import Classification
-from ..likelihoods.penalized import check_penalty
+from ..likelihoods.base import Classification, check_penalty
 
 
 @Compiled

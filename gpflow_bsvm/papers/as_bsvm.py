@@ -17,8 +17,7 @@ from ..data.batch import Batch
 from ..data.checks import check_dtype
 from ..engine.natural import Natural, to_mean_and_root
 from ..engine.statistics import Marginals
-from ..models.features import SparseFeatures
-from ..models.sparse import BSVM
+from ..models.sparse import BSVM, SparseFeatures
 
 
 class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):

@@ -19,14 +19,13 @@ from ..checks import check_choice, check_whole
 from ..data.checks import check_data
 from ..data.sources import ArraySource
 from ..engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
-from ..engine.e_step import SiteAscent
-from ..engine.m_step import site_bound
 from ..engine.natural import Natural, compiled_solve, gaussian
 from ..engine.projection import Floats, Projector, project_batch
 from ..engine.statistics import sum_sites
-from ..inducing_points.initial import SUBSAMPLE, at_most, checked, distinct_rows, some_rows
+from ..inducing_points.points import SUBSAMPLE, at_most, checked, distinct_rows, some_rows
 from ..inference.outcome import at_rows, check_margins, warn_of_digits
-from ..likelihoods.hooks import Sites
+from ..inference.vem import SiteAscent, site_bound
+from ..likelihoods.base import Sites
 from ..likelihoods.labels import num_latents
 from ..models.sparse import BSVM
 from .as_bsvm import AsBSVM

@@ -24,9 +24,9 @@ from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import marginals_of_f, sum_sites
 from ..inference.algorithm import Algorithm
+from ..inference.minibatches import Schedule, check_schedule, rates
 from ..inference.run import Run, Step
-from ..inference.schedules import Schedule, check_schedule, rates
-from ..likelihoods.hooks import Sites
+from ..likelihoods.base import Sites
 from ..prediction.marginals import map_f
 
 __all__ = ["ClassByClass", "softmax_entropy"]

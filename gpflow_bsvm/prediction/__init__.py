@@ -6,7 +6,6 @@ rows and labels. Results for a `gpflow_bsvm.BSVMRegressor` are in units of y.
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .calibration import calibrate, leave_one_out, leave_one_out_density
-from .joint import draw_f, draw_probabilities, expected_error
 from .local_variables import (
     LocalVariables,
     augmented_elbo,
@@ -16,6 +15,9 @@ from .local_variables import (
 )
 from .marginals import predict_log_density, predict_marginals, predict_probabilities
 from .uncertainty import (
+    draw_f,
+    draw_probabilities,
+    expected_error,
     latent_variance,
     margin,
     mutual_information,

@@ -27,15 +27,14 @@ from ..data.batch import Batch
 from ..data.passes import map_over, sum_over
 from ..data.sampling import sample
 from ..data.sources import ArraySource, Source
-from ..engine.contracts import Model, chunk_rows
+from ..engine.contracts import Model, chunk_rows, open_all, open_data, weighted
 from ..engine.natural import compiled_solve
-from ..engine.open import open_all, open_data, weighted
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.quasi_newton import maximise
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
-from ..likelihoods.hooks import check_hook
+from ..likelihoods.base import check_hook
 from ..notices import warn
 from .estimators import in_units_of_y, of_log_density, of_moments, takes_estimators
 

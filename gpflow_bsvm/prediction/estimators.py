@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -49,47 +49,44 @@ def of_log_density(log_p: Any, scale: float, center: float) -> Any:
     return log_p - np.log(scale)
 
 
-def _as_it_is(answer: Any, scale: float, center: float) -> Any:
-    return answer
-
-
-def takes_estimators(function: F) -> F:
-    """As in `in_units_of_y`, for a result without units of y."""
-    return in_units_of_y(_as_it_is)(function)
-
-
-def in_units_of_y(convert: Callable[[Any, float, float], Any]) -> Callable[[F], F]:
+def in_units_of_y(
+    convert: Callable[[Any, float, float], Any] | None = None,
+) -> Callable[[F], F]:
     """
     :param convert: converts a result for a regressor, which standardizes y, with scale and center
-        of y.
+        of y; None: a result without units of y.
     :return: a decorator of functions of a model and rows. They then also accept a fitted estimator
         with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_` and
         `as_model_sees` (and `units_of_y` if it standardizes y). Anything else raises a TypeError.
     """
-    return partial(_decorated, convert)
+
+    def decorated(function: F) -> F:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def of_either(model: Model | Fitted, *args: Any, **options: Any) -> Any:
+            if hasattr(model, "natural"):
+                return function(model, *args, **options)
+            if isinstance(model, tf.Module):
+                check_model(model)
+            if not hasattr(model, "as_model_sees"):
+                raise TypeError(
+                    f"{function.__name__} needs a model of gpflow_bsvm.models or an estimator, "
+                    f"got {type(model).__name__}"
+                )
+            given = signature.bind(model, *args, **options)
+            for name, labelled in _ROWS.items():
+                if given.arguments.get(name) is not None:
+                    rows = given.arguments[name]
+                    given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
+            answer = function(model.model_, *given.args[1:], **given.kwargs)
+            if convert is None:
+                return answer
+            return convert(answer, *getattr(model, "units_of_y", (1.0, 0.0)))
+
+        return cast(F, of_either)
+
+    return decorated
 
 
-def _decorated(convert: Callable[[Any, float, float], Any], function: F) -> F:
-    signature = inspect.signature(function)
-
-    @wraps(function)
-    def of_either(model: Model | Fitted, *args: Any, **options: Any) -> Any:
-        if hasattr(model, "natural"):
-            return function(model, *args, **options)
-        if isinstance(model, tf.Module):
-            check_model(model)
-        if not hasattr(model, "as_model_sees"):
-            raise TypeError(
-                f"{function.__name__} needs a model of gpflow_bsvm.models or an estimator, "
-                f"got {type(model).__name__}"
-            )
-        given = signature.bind(model, *args, **options)
-        for name, labelled in _ROWS.items():
-            if given.arguments.get(name) is not None:
-                rows = given.arguments[name]
-                given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
-        answer = function(model.model_, *given.args[1:], **given.kwargs)
-        scale, center = getattr(model, "units_of_y", (1.0, 0.0))
-        return convert(answer, scale, center)
-
-    return cast(F, of_either)
+takes_estimators = in_units_of_y()

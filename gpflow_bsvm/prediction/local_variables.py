@@ -14,14 +14,13 @@ from gpflow.base import AnyNDArray, TensorType
 from gpflow.utilities import to_default_float
 
 from ..data.passes import map_over, sum_over
-from ..engine.contracts import Model
+from ..engine.contracts import Model, open_all, open_inputs
 from ..engine.natural import Gaussian, compiled_gaussian, compiled_solve
-from ..engine.open import open_all, open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
-from ..likelihoods.hooks import check_hook
+from ..likelihoods.base import check_hook
 from .estimators import takes_estimators
 from .marginals import map_labelled
 

@@ -12,8 +12,7 @@ from gpflow.base import AnyNDArray
 
 from ..data.batch import Batch
 from ..data.passes import map_over
-from ..engine.contracts import Model
-from ..engine.open import open_data, open_inputs
+from ..engine.contracts import Model, open_data, open_inputs
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_probabilities
 from .estimators import in_units_of_y, of_f, of_log_density, of_moments

@@ -18,8 +18,7 @@ from ..checkpoints.directory import Directory
 from ..checks import check_whole
 from ..data.passes import map_over
 from ..data.sources import Source
-from ..engine.contracts import Model, chunk_rows
-from ..engine.open import open_inputs
+from ..engine.contracts import Model, chunk_rows, open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.statistics import compiled_predict

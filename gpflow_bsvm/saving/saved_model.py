@@ -18,13 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..atomic import errors_of
 from ..engine.natural import Gaussian, compiled_solve
-from ..engine.prior import plain_points
-from ..engine.projection import project
+from ..engine.projection import plain_points, project
 from ..engine.statistics import marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
 from ..estimators.columns import shift_and_scale
 from ..likelihoods.base import probabilities
-from ..models.features import SparseFeatures
+from ..models.sparse import SparseFeatures
 from ..version import __version__
 
 Finish = Callable[..., dict[str, tf.Tensor]]

@@ -21,8 +21,8 @@ from gpflow_bsvm.cluster import partitions as cluster
 from gpflow_bsvm.cluster.dask_data import DaskArrays
 from gpflow_bsvm.data import Blocks, opening
 from gpflow_bsvm.data.passes import map_over, sum_over
+from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.engine.natural import compiled_solve
-from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.engine.statistics import compiled_accumulate
 from gpflow_bsvm.inference import CAVI, SVI, VEM
 from gpflow_bsvm.prediction import calibrate, predict_probabilities

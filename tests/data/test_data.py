@@ -12,7 +12,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.data.sampling import batch_groups
-from gpflow_bsvm.engine.open import open_data
+from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge
 

@@ -26,7 +26,7 @@ from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.data.sampling import batch_groups
 from gpflow_bsvm.data.sources import prefetched
-from gpflow_bsvm.engine.open import open_data
+from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
 from gpflow_bsvm.inducing_points import reselect
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM

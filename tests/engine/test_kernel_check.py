@@ -8,8 +8,8 @@ from gpflow import kernels as k
 from helpers import fixed_classifier, make_data, make_model
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine import open as OPEN
-from gpflow_bsvm.engine.kernel_check import check_kernel, no_covariance
+from gpflow_bsvm.engine import contracts
+from gpflow_bsvm.engine.projection import check_kernel, no_covariance
 from gpflow_bsvm.inference import CAVI, SVI
 
 TWO_ROWS = np.array([[0.0, -1.0], [1.0, 2.0]])
@@ -117,7 +117,7 @@ def test_a_mean_function_of_another_width(data, mean, match):
 
 def test_so_once_in_each_fit_of_a_model(data, monkeypatch):
     seen = []
-    monkeypatch.setattr(OPEN, "check_kernel", lambda kernel, X: seen.append(kernel))
+    monkeypatch.setattr(contracts, "check_kernel", lambda kernel, X: seen.append(kernel))
     classifier = fixed_classifier(num_inducing=5).fit(data[0], data[1][:, 0])
     assert len(seen) == 0  # it checks a user's kernel alone, before all fits
     for number in (1, 2):

@@ -7,8 +7,8 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_bsvm import priors
-from gpflow_bsvm.engine import log_prior
-from gpflow_bsvm.engine.log_prior import LogPrior
+from gpflow_bsvm.engine import hyperparameters
+from gpflow_bsvm.engine.hyperparameters import LogPrior
 
 tfd = tfp.distributions
 
@@ -56,7 +56,7 @@ def test_penalties_share_a_graph():
         np.testing.assert_allclose(value, expected, rtol=1e-12)
         for place, slope in enumerate(slopes):
             np.testing.assert_allclose(gradient[place], slope, rtol=1e-12, atol=1e-12)
-        return log_prior._value_and_gradient.num_traces
+        return hyperparameters._value_and_gradient.num_traces
 
     before = found(1.0)
     assert found(4.99) == before

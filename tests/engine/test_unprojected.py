@@ -7,8 +7,8 @@ import tensorflow as tf
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.passes import sum_over
-from gpflow_bsvm.engine import projected_data, unprojected
-from gpflow_bsvm.engine.open import open_all
+from gpflow_bsvm.engine import projected_data
+from gpflow_bsvm.engine.contracts import open_all
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.engine.statistics import compiled_accumulate
 
@@ -103,11 +103,11 @@ def test_kernels_that_are_not_stationary_are_seen_in_double_precision(data):
     X, _ = data
     kernels = gpflow.kernels
     SE = kernels.SquaredExponential()
-    assert unprojected.has_single(_model(X, SE * kernels.Matern32()).prior)
-    assert unprojected.has_single(_model(X, SE + kernels.Constant()).prior)
-    assert not unprojected.has_single(_model(X, SE + kernels.Linear()).prior)
-    assert not unprojected.has_single(gb.models.LinearBSVM(3, gb.likelihoods.Hinge()).prior)
-    assert not unprojected.has_single(_model(X, kernels.ChangePoints([SE, SE], [0.0])).prior)
+    assert projected_data.has_single(_model(X, SE * kernels.Matern32()).prior)
+    assert projected_data.has_single(_model(X, SE + kernels.Constant()).prior)
+    assert not projected_data.has_single(_model(X, SE + kernels.Linear()).prior)
+    assert not projected_data.has_single(gb.models.LinearBSVM(3, gb.likelihoods.Hinge()).prior)
+    assert not projected_data.has_single(_model(X, kernels.ChangePoints([SE, SE], [0.0])).prior)
 
 
 def test_blocks_of_a_stream_are_its_chunks_joined(data):

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import notices
-from gpflow_bsvm.engine import prior
+from gpflow_bsvm.engine import projection
 from gpflow_bsvm.estimators.options import SAID, OptionError, check_options, in_words_of_estimators
 from gpflow_bsvm.inference import cavi, outcome
 
@@ -227,7 +227,7 @@ def test_warnings_are_in_the_users_words(data, fit):
 
 
 def test_each_text_is_one_that_the_core_has():
-    texts = "\n".join(inspect.getsource(module) for module in (outcome, cavi, prior))
+    texts = "\n".join(inspect.getsource(module) for module in (outcome, cavi, projection))
     for begins in SAID:
         assert f'"{begins}' in texts.replace('f"', '"'), begins
     assert in_words_of_estimators("something else") == "something else"

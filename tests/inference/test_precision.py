@@ -24,7 +24,7 @@ def test_chunks_change_nothing(small_chunks, monkeypatch, cached, products):
     algorithm = CAVI(max_steps=8, tol=1e-6)
     expected = algorithm.run(whole, data, sample_weight=weight)
     small_chunks(cached)
-    assert gb.engine.open.open_data(chunked, data).chunk_rows == 64
+    assert gb.engine.contracts.open_data(chunked, data).chunk_rows == 64
     history = algorithm.run(chunked, data, sample_weight=weight)
     # Single precision sums in another order: 1e-7, of which the last sweeps forget most.
     tolerance = 1e-10 if products == "float64" else 1e-6

@@ -80,6 +80,6 @@ def test_a_progress_bar_has_a_name_and_ends_full(data, monkeypatch):
         bars.append(tqdm(total=total, desc=what, file=io.StringIO()))
         return bars[-1]
 
-    monkeypatch.setattr("gpflow_bsvm.inference.history.progress_bar", made)
+    monkeypatch.setattr("gpflow_bsvm.inference.run.progress_bar", made)
     assert CAVI().run(make_model(data), data).converged
     assert bars[0].desc.startswith("q (CAVI)") and bars[0].total == bars[0].n < CAVI.max_steps

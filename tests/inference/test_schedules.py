@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gpflow_bsvm.inference import SVI, Adaptive, RobbinsMonro
-from gpflow_bsvm.inference.schedules import rates
+from gpflow_bsvm.inference.minibatches import rates
 
 
 @pytest.mark.parametrize("delay, forgetting", [(1.0, 0.6), (1.0, 1.0), (10.0, 0.51)])

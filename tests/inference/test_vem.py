@@ -16,9 +16,9 @@ from helpers import (
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.hyperparameters import Hyperparameters
-from gpflow_bsvm.engine.m_step import SiteBound
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.inference.algorithm import settled
+from gpflow_bsvm.inference.vem import SiteBound
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
 
 

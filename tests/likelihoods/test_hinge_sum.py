@@ -20,7 +20,7 @@ from gpflow_bsvm.likelihoods import (
     sites,
     sites_by_autodiff,
 )
-from gpflow_bsvm.likelihoods.hooks import has_hook
+from gpflow_bsvm.likelihoods.base import has_hook
 from gpflow_bsvm.prediction.local_variables import bound_at
 
 BOUNDS = pytest.mark.parametrize("bound", ["exact", "augmented"])

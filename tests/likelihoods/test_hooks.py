@@ -19,8 +19,13 @@ from gpflow_bsvm.likelihoods import (
     location_spread,
     sites,
 )
-from gpflow_bsvm.likelihoods.hooks import Hooks, check_hook, check_labels, has_hook
-from gpflow_bsvm.likelihoods.labels import check_one_label, num_latents, with_both_classes
+from gpflow_bsvm.likelihoods.base import Hooks, check_hook, has_hook
+from gpflow_bsvm.likelihoods.labels import (
+    check_labels,
+    check_one_label,
+    num_latents,
+    with_both_classes,
+)
 from gpflow_bsvm.papers.gold2003 import SquaredHinge
 from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge, Probit, signs
-from gpflow_bsvm.likelihoods.binary import normal_cdf, normal_log_cdf, normal_pdf
+from gpflow_bsvm.likelihoods.classes import normal_cdf, normal_log_cdf, normal_pdf
 from gpflow_bsvm.papers import wenzel2017
 
 PENALTIES = (0.3, 1.0, 2.0, 7.5)

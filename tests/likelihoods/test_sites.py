@@ -9,7 +9,7 @@ from gpflow.likelihoods import ScalarLikelihood
 from helpers import in_a_graph
 
 from gpflow_bsvm.likelihoods import Hinge, Probit, sites, sites_by_autodiff
-from gpflow_bsvm.likelihoods.hooks import has_hook
+from gpflow_bsvm.likelihoods.base import has_hook
 
 PENALTIES = (0.3, 2.0, 7.5)
 

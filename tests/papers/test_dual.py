@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from helpers import ard, bound_of, log_normal, make_data, minimise, some_sites, three_classes
 
-from gpflow_bsvm.engine.e_step import Ascent
 from gpflow_bsvm.inference import CAVI, VEM
+from gpflow_bsvm.inference.cavi import Ascent
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.models import BSVM

@@ -232,7 +232,7 @@ def test_of_many_rows_some_are_looked_at(data, fitted, monkeypatch):
     """All of 20 million were in memory, with a gradient of each."""
     from gpflow_bsvm.data import Blocks, sampling
     from gpflow_bsvm.data.sources import ArraySource
-    from gpflow_bsvm.engine.open import open_all
+    from gpflow_bsvm.engine.contracts import open_all
     from gpflow_bsvm.prediction import calibration
 
     rows = Blocks([(data[0][n : n + 10], data[1][n : n + 10]) for n in range(0, 60, 10)])

@@ -12,10 +12,10 @@ from gpflow_bsvm.prediction import (
     draw_f,
     draw_probabilities,
     expected_error,
-    joint,
     latent_variance,
     margin,
     predict_probabilities,
+    uncertainty,
 )
 
 X_NEW = np.random.default_rng(5).normal(size=(6, 2))
@@ -99,7 +99,7 @@ def test_probabilities_under_draws_are_those_of_the_likelihood(three):
 
 
 def test_too_many_rows_for_their_covariance(three, monkeypatch):
-    monkeypatch.setattr(joint, "MOST_ROWS", 5)
+    monkeypatch.setattr(uncertainty, "MOST_ROWS", 5)
     with pytest.raises(ValueError, match=r"joint draws of 6 rows .* at most 5 rows"):
         draw_f(three, X_NEW)
 

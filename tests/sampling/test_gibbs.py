@@ -207,7 +207,7 @@ def test_hmc_shows_its_progress(data, monkeypatch):
         bars.append(tqdm(total=total, desc=what, file=io.StringIO()))  # seen however quick HMC is
         return bars[-1]
 
-    monkeypatch.setattr("gpflow_bsvm.inference.history.progress_bar", made)
+    monkeypatch.setattr("gpflow_bsvm.inference.run.progress_bar", made)
     HMC(6, 2, num_chains=2).run(make_model(data), data, progress=True)
     assert "draws" in bars[0].desc and bars[0].n == bars[0].total == 8
 

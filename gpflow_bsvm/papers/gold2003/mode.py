@@ -25,8 +25,8 @@ from sklearn.svm import SVC
 from ...checks import check_choice
 from ...data.checks import check_data, check_inputs
 from ...likelihoods import Hinge
+from ...likelihoods.base import check_penalty
 from ...likelihoods.labels import check_binary_labels
-from ...likelihoods.penalized import check_penalty
 from ...model_selection.plug_in import gram_matrix
 from .squared_hinge import SLACKS
 

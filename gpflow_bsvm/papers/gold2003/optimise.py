@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice, check_number, check_whole
-from ...likelihoods.penalized import check_penalty
+from ...likelihoods.base import check_penalty
 from .criterion import Criterion
 from .mode import Mode, svm_mode, trainable
 from .squared_hinge import likelihood_of

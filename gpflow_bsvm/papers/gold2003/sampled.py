@@ -23,7 +23,7 @@ from scipy.special import roots_legendre
 from scipy.stats import sem
 
 from ...checks import check_choice, check_whole
-from ...likelihoods.penalized import check_penalty
+from ...likelihoods.base import check_penalty
 from ...models import LinearBSVM
 from ...sampling import HMC
 from ...sampling.samples import Sampler, Samples

@@ -14,11 +14,9 @@ from gpflow.base import AnyNDArray, TensorType
 from gpflow.likelihoods import Likelihood
 
 from ...likelihoods import Hinge
-from ...likelihoods.base import VARIANCE_FLOOR
-from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_cdf
-from ...likelihoods.hooks import Sites
+from ...likelihoods.base import VARIANCE_FLOOR, Penalized, Sites
+from ...likelihoods.classes import BinaryLikelihood, expected_ramp, normal_cdf
 from ...likelihoods.labels import signs
-from ...likelihoods.penalized import Penalized
 
 SLACKS = ("linear", "quadratic")
 #: Number of Newton steps for the normalizer, after which its error is below 1e-14.

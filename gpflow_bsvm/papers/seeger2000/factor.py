@@ -31,7 +31,7 @@ from ...data.batch import Batch
 from ...data.checks import check_data
 from ...engine.contracts import jitter_of
 from ...engine.natural import Natural, to_natural
-from ...engine.prior import Prior, prior_factor
+from ...engine.projection import Prior, prior_factor
 from ...likelihoods.labels import check_binary_labels, num_latents
 from ...models.batch import BatchBSVM, check_memory
 from ..as_bsvm import AsBSVM

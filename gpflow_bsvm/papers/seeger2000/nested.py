@@ -19,7 +19,7 @@ from ...data.checks import check_weights
 from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
 from ...engine.hyperparameters import Hyperparameters, value_and_gradient
-from ...engine.prior import Prior
+from ...engine.projection import Prior
 from ...engine.quasi_newton import Loss, maximise
 from ...engine.shared_graph import Compiled
 from ...inference.algorithm import Algorithm, settled

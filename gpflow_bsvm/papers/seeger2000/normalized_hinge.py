@@ -9,10 +9,9 @@ from gpflow.base import TensorType
 from gpflow.utilities import positive
 from scipy.special import roots_legendre
 
-from ...likelihoods.base import VARIANCE_FLOOR
-from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_pdf
+from ...likelihoods.base import VARIANCE_FLOOR, check_penalty
+from ...likelihoods.classes import BinaryLikelihood, expected_ramp, normal_pdf
 from ...likelihoods.labels import signs
-from ...likelihoods.penalized import check_penalty
 
 #: Normal tails are cut off after so many standard deviations; nodes per smooth part.
 _REACH = 8.5

@@ -6,10 +6,10 @@ import pytest
 from helpers import make_data, make_model
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine.open import open_data
+from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.inference import CAVI, History
-from gpflow_bsvm.inference.refit import Refit
 from gpflow_bsvm.likelihoods import Hinge, LevelHinge, OneVsRest
+from gpflow_bsvm.model_selection.held_out import Refit
 from gpflow_bsvm.models import LinearBSVM
 from gpflow_bsvm.prediction.calibration import leave_one_out
 
@@ -132,7 +132,7 @@ def test_directions_without_information_are_dropped(rows, monkeypatch):
     model = MODELS["levels"](rows[:2])
     model.kernel.lengthscales.assign(3.0)
     full = refit_of(model, rows)
-    monkeypatch.setattr("gpflow_bsvm.inference.refit.NEGLIGIBLE", 1e-2 / EXACT.tol)
+    monkeypatch.setattr("gpflow_bsvm.model_selection.held_out.NEGLIGIBLE", 1e-2 / EXACT.tol)
     few = refit_of(model, rows)
     assert few._rows.features.phi.shape[-1] < full._rows.features.phi.shape[-1]
     for part in PARTS:

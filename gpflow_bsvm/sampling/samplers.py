@@ -1,4 +1,4 @@
-"""Exact draws from the pseudo-posterior, by augmentation."""
+"""Draws from the pseudo-posterior: by augmentation, or by Hamiltonian Monte Carlo."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
+from ..checks import check_whole
 from ..engine.contracts import Model
 from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import sum_sites
-from ..likelihoods.hooks import Sites
+from ..likelihoods.base import Sites
 from .samples import Sampler
 
 
@@ -105,3 +107,94 @@ def _for_chains(rows: Projected, chains: tf.Tensor, num_latents: tf.Tensor) -> P
 def _latents_last(part: tf.Tensor) -> tf.Tensor:
     """:return: [chains, N, L] as [N, chains * L]."""
     return tf.reshape(tf.transpose(part, [1, 0, 2]), [tf.shape(part)[1], -1])
+
+
+@dataclass(frozen=True)
+class HMC(Sampler):
+    """
+    Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, for any likelihood,
+    as a reference for `Gibbs` and q. As in `Gibbs`, draws ignore the residual variance of a sparse
+    model, and all rows must fit into memory.
+
+    :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`.
+    :ivar burn_in: number of initial draws to discard per chain; the step size adapts in four fifths
+        of it.
+    """
+
+    def __post_init__(self) -> None:
+        check_whole(2, num_chains=self.num_chains)  # TFP's loops squeeze a single chain
+        super().__post_init__()
+
+    def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
+        first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
+        shape = (self.num_chains, *model.q_shape)
+        normal = np.random.default_rng(self.seed).normal(size=shape)
+        s = tf.constant(normal, default_float())  # chains start from draws of the prior
+        burn_in = tf.constant(self.burn_in)
+
+        def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
+            s, results = state
+            seed = tf.constant([self.seed, done])
+            draws, results = some(s, results, number, burn_in, seed, rows)
+            return (draws[-1], results), draws
+
+        return (s, first(s, burn_in, rows)), advance
+
+
+def _kernel(likelihood: Likelihood, rows: Projected, burn_in: tf.Tensor) -> Any:
+    """
+    :return: TFP's No-U-Turn sampler of log p(s) + sum_n weight_n log L(y_n | f_n), [chains], for s
+        [chains, L, M]; it adapts its step size in the burn-in.
+    """
+    X, Y, weight = rows.batch
+
+    def log_density(s: tf.Tensor) -> tf.Tensor:
+        f = tf.matmul(rows.features.phi, s[..., None])[..., 0]  # [chains, L, N]
+        F = tf.linalg.matrix_transpose(f) + rows.features.mean
+        # Put rows of all chains in one axis, as GPflow's `Softmax` requires.
+        chains = [tf.shape(F)[0], 1]
+        seen = tf.tile(X, chains) if tf.is_tensor(X) else X
+        log_L = likelihood.log_prob(seen, tf.reshape(F, [-1, tf.shape(F)[-1]]), tf.tile(Y, chains))
+        log_L = tf.reshape(log_L, tf.shape(F)[:-1])
+        prior = -0.5 * tf.reduce_sum(tf.square(s), axis=[-2, -1])
+        return prior + tf.reduce_sum(weight[:, 0] * log_L, axis=-1)
+
+    size = tf.constant(0.1, default_float())
+    inner = tfp.mcmc.NoUTurnSampler(log_density, size, max_tree_depth=8)
+    steps = 4 * burn_in // 5
+    return tfp.mcmc.DualAveragingStepSizeAdaptation(inner, num_adaptation_steps=steps)
+
+
+@Compiled
+def _first(likelihood: Likelihood, s: tf.Tensor, burn_in: tf.Tensor, rows: Projected) -> Any:
+    """:return: the sampler's results before the first draw."""
+    return _kernel(likelihood, rows, burn_in).bootstrap_results(s)
+
+
+@Compiled
+def _some(
+    likelihood: Likelihood,
+    s: tf.Tensor,
+    results: Any,
+    number: tf.Tensor,
+    burn_in: tf.Tensor,
+    seed: tf.Tensor,
+    rows: Projected,
+) -> tuple[tf.Tensor, Any]:
+    """
+    :param s: [chains, L, M], the previous draw; results: the sampler's results for it.
+    :return: draws [number, chains, L, M], and the sampler's results for the last draw.
+    """
+    # A loop must keep its number of chains: vectors have a static shape, matrices do not.
+    chains = results.inner_results.log_accept_ratio.shape
+    s = tf.ensure_shape(s, [*chains, None, None])
+    draws, _, results = tfp.mcmc.sample_chain(
+        number,
+        s,
+        previous_kernel_results=results,
+        kernel=_kernel(likelihood, rows, burn_in),
+        trace_fn=None,
+        return_final_kernel_results=True,
+        seed=seed,
+    )
+    return draws, results
