@@ -20,7 +20,7 @@ from ..data.checks import check_data, check_inputs, check_size
 from ..data.opening import open_source
 from ..data.readers import Reader
 from ..data.sources import Source
-from ..likelihoods.base import has_hook
+from ..likelihoods.base import check_closed_form, has_hook
 from ..likelihoods.labels import check_labels, label_columns
 from ..notices import warn
 from .natural import Natural
@@ -82,7 +82,7 @@ class Model(Protocol):
 def check_model(model: Model) -> None:
     """
     :raise TypeError: if the package's algorithms cannot fit `model`, or if it is frozen.
-    :raise ValueError: for an invalid `num_data`.
+    :raise ValueError: for an invalid `num_data`, and see `check_closed_form`.
     """
     if not all(hasattr(model, name) for name in ("prior_factor", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
@@ -91,6 +91,7 @@ def check_model(model: Model) -> None:
             f"{type(model).__name__} has no closed-form steps: use {own} in its place, or one of "
             "GPflow's optimisers"
         )
+    check_closed_form(model.likelihood)
     check_num_data(model.num_data)
     if isinstance(getattr(model, "q_mu", None), tf.Tensor):
         raise TypeError(

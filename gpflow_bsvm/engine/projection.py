@@ -53,14 +53,16 @@ def check_codes(kernel: Kernel, X: Any) -> None:
     """
     for part in getattr(kernel, "kernels", ()):  # `submodules` would take a millisecond
         check_codes(part, X)
-    if isinstance(kernel, Coregion):
-        codes = kernel.slice(X, None)[0]
-        wrong = np.flatnonzero((codes < 0) | (codes >= kernel.output_dim))
+    if isinstance(kernel, Coregion) and (codes := kernel.slice(X, None)[0]).shape[-1] == 1:
+        codes = np.ravel(codes)
+        last = kernel.output_dim - 1
+        wrong = np.flatnonzero((codes < 0) | (codes > last) | (codes != np.round(codes)))
         if len(wrong):
+            code = codes[wrong[0]]
+            advice = ": construct it with a larger output_dim" if code > last else ""
             raise ValueError(
-                f"row {wrong[0]} of X has code {np.ravel(codes)[wrong[0]]:g}, but the kernel "
-                f"Coregion has codes 0 to {kernel.output_dim - 1}: construct it with a larger "
-                "output_dim"
+                f"row {wrong[0]} of X has code {code:g}, but the kernel Coregion has whole numbers "
+                f"from 0 to {last} as codes{advice}"
             )
 
 

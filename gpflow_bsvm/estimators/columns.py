@@ -11,7 +11,7 @@ from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, 
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.projection import values_of
+from ..engine.projection import check_codes, values_of
 from ..models.linear import WeightKernel
 
 #: Kernels whose f is linear or constant, alone or in a sum.
@@ -43,11 +43,14 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     """
     if not isinstance(kernel, Kernel):
         return []
+    all_rows = X
     X = np.asarray(X[:: max(1, len(X) // _ROWS)])
     try:
         values_of(kernel, X)
     except ValueError as error:
         about = _misfit(kernel, X.shape[1])
+        if not about:
+            check_codes(kernel, all_rows)
         name = f"the kernel {type(kernel).__name__} does not take X of {X.shape[1]} columns: "
         raise ValueError(f"{name if about else ''}{about or error}{_added(fill)}") from error
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]

@@ -254,6 +254,9 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     names = getattr(rows, "features", None)
     sample, codes = estimator._learn_scale(data, found.scaler, names)
     complete = len(weight) < SAMPLE_ROWS or len(weight) == found.num_rows
+    if complete and stages.place("survey"):  # a stored survey must be of these rows
+        for _ in source.chunks():
+            pass
     spec = estimator._learn_model(sample, codes, seed, stages, None if complete else found.num_rows)
     if not complete:
         model = estimator.model_

@@ -49,6 +49,13 @@ _NEEDED = {
 }
 
 
+#: GPflow's methods that define p(y | f).
+_DEFINING = (
+    *("_scalar_log_prob", "_log_prob", "log_prob", "losses"),
+    *("_variational_expectations", "variational_expectations"),
+)
+
+
 class Hooks(Likelihood):
     """
     Base of the package's likelihoods: all hooks, with defaults. Optional hooks do nothing by
@@ -123,6 +130,24 @@ def has_hook(likelihood: Likelihood, hook: str) -> bool:
         return False
     found = getattr(likelihood, hook, False)
     return found is True or callable(found) or (isinstance(found, Mapping) and bool(found))
+
+
+def check_closed_form(likelihood: Likelihood) -> None:
+    """
+    :raise ValueError: if a user's subclass changes p(y | f) with one of GPflow's methods, but
+        inherits closed forms (such as `sites`), which would ignore the change.
+    """
+    if not has_hook(likelihood, "sites"):
+        return
+    for kind in type(likelihood).__mro__:
+        if kind.__module__.startswith(__package__) or {"sites", "terms"} & vars(kind).keys():
+            return
+        if changed := [name for name in _DEFINING if name in vars(kind)]:
+            raise ValueError(
+                f"{kind.__name__} overrides {' and '.join(changed)}, but inherits closed forms "
+                "that would ignore this: override `terms` (a sum of hinges) or `sites` too, or "
+                "derive it from BinaryLikelihood or GPflow's ScalarLikelihood"
+            )
 
 
 def check_hook(likelihood: Likelihood, hook: str, instead: str = "") -> None:

@@ -71,6 +71,12 @@ def test_columns_that_are_codes_to_a_kernel(groups, name):
     assert unscaled_columns(kernel, X) == expected
 
 
+def test_a_code_that_the_kernel_lacks_is_named(groups):
+    kernel = SquaredExponential() + Coregion(output_dim=3, rank=1, active_dims=[1])
+    with pytest.raises(ValueError, match=r"row \d+ of X has code 3, .* 0 to 2 as codes: construct"):
+        unscaled_columns(kernel, groups[0])
+
+
 def test_locations_of_change_points_are_in_units_of_X(groups):
     X, y = 100 + 10 * groups[0][:, :1], (groups[0][:, 0] > 0.5).astype(int)
     kernel = ChangePoints([Matern32(), Matern12()], locations=[105.0])
@@ -135,7 +141,7 @@ def misfits():
         "active_dims": (Matern32(active_dims=[5]), "active_dims up to 5, and columns count from 0"),
         "codes": (
             Coregion(2, 1, active_dims=[1]),
-            r"Coregion cannot .*: indices.* not in",
+            r"row 0 of X has code 2, .* 0 to 1 as codes: construct",
         ),
         "one": (Coregion(4, 1), "Coregion cannot be called with inputs of 2 columns"),
     }

@@ -7,6 +7,7 @@ import tensorflow as tf
 from helpers import in_a_graph
 from scipy.stats import norm
 
+import gpflow_bsvm as gb
 from gpflow_bsvm.engine.shared_graph import Compiled
 from gpflow_bsvm.likelihoods import (
     CrammerSinger,
@@ -19,7 +20,7 @@ from gpflow_bsvm.likelihoods import (
     location_spread,
     sites,
 )
-from gpflow_bsvm.likelihoods.base import Hooks, check_hook, has_hook
+from gpflow_bsvm.likelihoods.base import Hooks, check_closed_form, check_hook, has_hook
 from gpflow_bsvm.likelihoods.labels import (
     check_labels,
     check_one_label,
@@ -248,3 +249,29 @@ def test_what_one_vs_rest_predicts_is_no_mean_over_f():
     mean = likelihood.conditional_mean(None, F).numpy().mean(axis=0)
     p = likelihood.predict_mean_and_var(None, Fmu, Fvar)[0].numpy()[0]
     assert 0.005 < np.abs(mean - p).max() < 0.08
+
+
+class Costly(Hinge):
+    def terms(self, y):
+        return gb.likelihoods.Terms(0.3, 1.0, y)
+
+
+class Other(Hinge):
+    """Its losses are not those of its terms."""
+
+    def losses(self, Y, F):
+        return 0.3 * super().losses(Y, F)
+
+
+def test_changes_that_closed_forms_would_ignore_are_refused():
+    """Fits would end at the optimum of `Hinge`, and report that they have converged."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    data = X, (X[:, :1] > 0) * 1.0
+    for kind in (Costly, Hinge, gb.likelihoods.Probit):
+        check_closed_form(kind())
+    check_closed_form(gpflow.likelihoods.Bernoulli())
+    model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), Other(), X[:5].copy())
+    for ask in (lambda: gb.fit(model, data), lambda: model.natgrad_step(data, 0.5)):
+        with pytest.raises(ValueError, match="Other overrides losses, but inherits closed forms"):
+            ask()
