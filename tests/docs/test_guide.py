@@ -153,7 +153,7 @@ def test_messages_in_troubleshooting_are_ours():
 def test_the_check_of_an_installation_fits_something():
     """Unlike an import of the package alone, it needs TensorFlow."""
     (code,) = re.findall(r'python -c "(.*)"\n', PAGES["install"])
-    assert f"it prints `{printed_by(code, {}).strip()}`" in PAGES["install"]
+    assert f"prints `{printed_by(code, {}).strip()}`" in PAGES["install"]
     assert "BSVMClassifier" in code
 
 
