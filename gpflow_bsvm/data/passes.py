@@ -53,10 +53,12 @@ def map_over(source: Source, function: Callable[..., Any], along: Any = ()) -> A
 
 def _each(source: Source, function: Callable[..., Any], along: Any) -> Iterator[Any]:
     start = 0
-    alone = not tf.nest.flatten(along)
+    rows = tf.nest.flatten(along)
     with closed_at_end(source.chunks()) as chunks:
         for chunk in chunks:
-            part = slice(start, start + tf.nest.flatten(chunk)[0].shape[0])
-            beside = tf.nest.map_structure(operator.itemgetter(part), along)
-            yield function(chunk) if alone else function(chunk, beside)
-            start = part.stop
+            stop = start + tf.nest.flatten(chunk)[0].shape[0]
+            beside = along
+            if rows and stop - start < len(rows[0]):
+                beside = tf.nest.map_structure(operator.itemgetter(slice(start, stop)), along)
+            yield function(chunk, beside) if rows else function(chunk)
+            start = stop

@@ -79,23 +79,23 @@ def _checked_shapes() -> Iterator[None]:
         set_enable_check_shapes(before)
 
 
-def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
+def shapes_of(part: Any, name: Any = None) -> list[tuple[tuple[int | None, ...], tf.DType]]:
     """
     The number of rows and M may vary. These are fixed: the last axis of a matrix; the first axis of
     arrays with three or more axes, and of h and c [L, M].
 
     :param part: a tensor, or tensors in structures of tuples.
     :param name: name of the tensor if it is a tuple's field.
-    :return: specifications of the leaves.
+    :return: shapes and types of the leaves.
     """
     if isinstance(part, (list, tuple)):
         named = zip(part, getattr(part, "_fields", [None] * len(part)))
-        return [spec for field, own in named for spec in specs_of(field, own)]
+        return [shape for field, own in named for shape in shapes_of(field, own)]
     shape: list[int | None] = [None] * len(part.shape)
     if shape:
         fixed = 0 if len(shape) > 2 or name in ("h", "c") else -1
         shape[fixed] = part.shape[fixed]
-    return [tf.TensorSpec(shape, part.dtype)]
+    return [(tuple(shape), part.dtype)]
 
 
 def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
@@ -206,9 +206,9 @@ class Bound:
         """:param arguments: tensors in structures of tuples."""
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
         arguments = tf.nest.pack_sequence_as(arguments, tensors)
-        specs = specs_of(arguments)
-        key = (self._key, *((tuple(spec.shape), spec.dtype) for spec in specs))
-        trace = partial(self._trace, arguments, specs)
+        shapes = shapes_of(arguments)
+        key = (self._key, *shapes)
+        trace = partial(self._trace, arguments, shapes)
         found = self._compiled.graph_of(key, self._structure.is_proved, trace)
         values = self._structure.values()
         if found is not None:
@@ -218,7 +218,7 @@ class Bound:
             return self._compiled.function(self._rebuild, values, *arguments)
         return self._compiled.function(*self._modules, *arguments)
 
-    def _trace(self, arguments: tuple[Any, ...], specs: list[tf.TensorSpec]) -> tuple[Any, Any]:
+    def _trace(self, arguments: tuple[Any, ...], shapes: list[Any]) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
         compiled = self._compiled
         rebuild = self._rebuild
@@ -236,6 +236,7 @@ class Bound:
             tf.TensorSpec(open_shape(p), p.unconstrained_variable.dtype)
             for p in self._structure.parameters
         ]
+        specs = [tf.TensorSpec(shape, dtype) for shape, dtype in shapes]
         return concrete(traced, [raw_specs, *specs]), results[-1]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ class Structure(NamedTuple):
 
     def values(self) -> list[tf.Tensor]:
         """:return: the unconstrained values of `parameters`."""
-        return [tf.convert_to_tensor(p.unconstrained_variable) for p in self.parameters]
+        return [p.unconstrained_variable.value() for p in self.parameters]
 
 
 class _Walk:

@@ -21,7 +21,7 @@ from ..engine.contracts import Model, as_variables, in_training, jitter_of
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Gaussian, Natural, blend
 from ..engine.projection import Floats, Projected, project_batch
-from ..engine.shared_graph import concrete, specs_of
+from ..engine.shared_graph import concrete, shapes_of
 from ..engine.statistics import (
     Marginals,
     accumulate,
@@ -199,7 +199,7 @@ class Learner:
         """
         # The graph serves one fit; it is faster with a static M.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
-        flat = [*exact, *specs_of(given)]
+        flat = exact + [tf.TensorSpec(shape, dtype) for shape, dtype in shapes_of(given)]
         key = tuple(flat)
         if key not in self._graphs:
             with in_training(self._hyper.networks):
