@@ -62,7 +62,7 @@ __all__ = [
     "saving",
 ]
 
-#: The modules of public names; a name that is missing here is a module itself.
+#: The modules of public names; a name that is not listed is itself a module.
 _HOMES = {
     "BSVMClassifier": "estimators",
     "BSVMRegressor": "estimators",
@@ -75,7 +75,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import at first use, so that `gpflow-bsvm --help` does not wait for TensorFlow."""
+    """Import a name at its first use, so that `gpflow-bsvm --help` need not wait for TensorFlow."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     check_versions()

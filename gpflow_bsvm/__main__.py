@@ -1,4 +1,4 @@
-"""`python -m gpflow_bsvm` equals `gpflow-bsvm`."""
+"""`python -m gpflow_bsvm` runs the command `gpflow-bsvm`."""
 
 import sys
 

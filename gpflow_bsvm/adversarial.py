@@ -29,16 +29,16 @@ def art_classifier(
     target: Any, input_shape: tuple[int, ...], *, clip: tuple[Any, Any] | None = None
 ) -> Any:
     """
-    ART's `TensorFlowV2Classifier` around a model, for ART's attacks and defences. `predict` returns
-    probabilities, `class_gradient` their gradient, and `loss_gradient` the gradient of -log p(y |
-    x) through the whole model (latent functions, kernel, its network, standardization). ART itself
-    rounds perturbed rows to single precision.
+    Wrap a model as ART's `TensorFlowV2Classifier`, for ART's attacks and defenses. `predict`
+    returns probabilities, `class_gradient` their gradient, and `loss_gradient` the gradient of -log
+    p(y | x) through the whole model (latent functions, kernel, its network, standardization). ART
+    itself rounds perturbed rows to single precision.
 
-    :param target: a model of this package or GPflow; or a fitted `BSVMClassifier`, whose rows are
-        unscaled. After another fit, call this function again.
+    :param target: a model of this package or GPflow, or a fitted `BSVMClassifier`, which takes
+        unscaled rows. Call this function again after another fit.
     :param input_shape: shape of a row, such as (D,).
-    :param clip: lower and upper limits of X, numbers or [D], such as (0, 1) for images; ART clips
-        perturbed rows. None: no limits.
+    :param clip: lower and upper limits of X, as numbers or arrays [D], such as (0, 1) for images.
+        ART clips perturbed rows to them. None means no limits.
     :raise ImportError: without the extra `adversarial`.
     :raise TypeError: for another target.
     :raise ValueError: if rows have several binary labels, or a wrong number of columns.

@@ -1,6 +1,6 @@
 """
-Files that are complete or absent, even if a process or a machine dies; archives of arrays with a
-JSON header in NumPy's `.npz`, read safely from untrusted files.
+Files that are complete or absent, even if a process or machine dies. Archives, in NumPy's `.npz`
+format, of arrays and a JSON header; untrusted archives can be read safely.
 
 Nothing is unpickled or decompressed, and nothing here needs TensorFlow.
 """
@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 #: Disk errors, which do not name the file.
 _OF_DISKS = {*_FULL, errno.EFBIG, errno.EIO}
-#: Errors from seeking outside a file, which damaged files cause.
+#: Errors that damaged files cause, because a seek ends outside the file.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
-    Open a file that replaces the old file when the block ends. After an error, an old file remains.
-    The unfinished file is in the same directory, under the name `.<name>.part`. If `path` is a
-    symbolic link, its target is written.
+    Open a file that replaces the old file when the block ends. After an error, the old file
+    remains. The unfinished file is in the same directory and is called `.<name>.part`. If `path` is
+    a symbolic link, its target is replaced.
 
     :raise OSError: if the file cannot be written; the message names `path`.
     """
@@ -67,7 +67,7 @@ def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
 
 
 def _told(number: int, why: str | None, path: Path) -> OSError:
-    """:return: an `OSError` of Python's subclass for this number."""
+    """:return: an error of the subclass of `OSError` for this number."""
     if number in _FULL:
         why = f"the disk is full ({why}): nothing was written, and an older file is unchanged"
     if number == errno.ENOENT:
@@ -77,9 +77,9 @@ def _told(number: int, why: str | None, path: Path) -> OSError:
 
 def check_room(path: Path) -> None:
     """
-    Write 16 MB next to a future file, and remove them.
+    Check the disk by writing 16 MB next to a future file, and remove them again.
 
-    :raise OSError: if the file could not be written; the message names it.
+    :raise OSError: if the file cannot be written; the message names it.
     """
     if path.is_dir():
         raise _told(errno.EISDIR, "expected a path for a file, got a directory", path)
@@ -95,7 +95,7 @@ def check_room(path: Path) -> None:
 def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> None:
     """
     :param header: a JSON value.
-    :raise OSError: if the file cannot be written; an old file remains.
+    :raise OSError: if the file cannot be written; the old file then remains.
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
@@ -109,7 +109,7 @@ def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> No
 
 def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
     """
-    :return: header and arrays.
+    :return: the header and the arrays.
     :raise OSError: if the file cannot be read.
     :raise ValueError: for a file not written by `write_archive`; the original error is its cause.
     """
@@ -129,10 +129,10 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
 
 def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     """
-    Check entries after reading only the archive's directory.
+    Check the entries; only the archive's directory has been read.
 
     :param size: file size.
-    :raise ValueError: for compressed or overlapping entries, equal names, or entries beyond the
+    :raise ValueError: for compressed or overlapping entries, duplicate names, or entries beyond the
         end.
     """
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):

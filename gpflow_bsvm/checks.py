@@ -1,4 +1,4 @@
-"""Checks of options; errors name the expected and the given value."""
+"""Checks of options; errors state the expected and the given value."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
 
 
 class NotFinite(ValueError):
-    """The error for an ELBO that is not finite; `what` is the message without the likely cause."""
+    """The error for a nonfinite ELBO; `what` is the message without the likely cause."""
 
     def __init__(self, what: str, cause: str = "") -> None:
-        """:param cause: the cause, "" if unknown."""
+        """:param cause: the cause; "" if it is unknown."""
         likely = (
             "the kernel or the mean function overflows, or a label is invalid for the likelihood; "
             "standardise X and check the kernel's parameters"

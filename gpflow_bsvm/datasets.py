@@ -1,7 +1,7 @@
-"""Checked data sets, by name or from a file; rows are in the source's order.
+"""Checked data sets, loaded by name or from a file; rows keep the source's order.
 
-Names are looked up among the bundled sets, then in the directory of the environment variable
-GPFLOW_BSVM_DATA.
+Names are looked up among the bundled sets, then in the directory that the environment variable
+GPFLOW_BSVM_DATA names.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _ROWS = 2**17
 class Dataset:
     """
     :ivar name: name for tables and files.
-    :ivar X: [N, D], float64, as in the source: not scaled, not shuffled; NaN for allowed missing
-        values.
+    :ivar X: [N, D], float64, as in the source, neither scaled nor shuffled; allowed missing values
+        are NaN.
     :ivar y: [N], the labels of the source.
-    :ivar feature_names: D names.
+    :ivar feature_names: the D names of the columns.
     :ivar notes: how the source's columns were converted.
-    :ivar order: the labels in the order that the user or their type sets, if any.
+    :ivar order: the labels in the order set by the user or by their type, if any.
     """
 
     name: str
@@ -68,11 +68,12 @@ def load(
     """
     :param name_or_path: a name in `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; or the name
         ("heart", "binary/heart") of a file `<name>.csv` or `<name>.csv.gz` in the data directory or
-        its folders `binary` and `multiclass`. The result's `notes` describe conversions of columns.
-    :param target: label column of a file given by path; None: the existing column of "y", "target",
-        "class" and "label".
+        its folders `binary` and `multiclass`. The result's `notes` describe how columns were
+        converted.
+    :param target: label column of a file given by path; None: the column named "y", "target",
+        "class" or "label".
     :param numbers: whether labels are numbers rather than classes.
-    :param impute: whether to allow missing values: they stay NaN, with indicator columns.
+    :param impute: whether to allow missing values, which stay NaN and get indicator columns.
     :param options: options of `gpflow_bsvm.files.Reading`.
     :raise ValueError: if the set does not exist or cannot be used.
     """

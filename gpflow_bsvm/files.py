@@ -41,13 +41,13 @@ class Files(Reader):
     def __init__(self, path: Any, target: str | None = None, **options: Unpack[Options]) -> None:
         """
         :param path: a file; a directory, whose files are read in the order of their names; several
-            files, read in the given order; or the `Table` of the files.
+            files, which are read in the given order; or the `Table` of the files.
         :param target: name of the label column; None for predictions.
         :param options: further options for columns and files, see `Reading`.
-        :raise ImportError: without pyarrow.
+        :raise ImportError: if pyarrow is missing.
         :raise FileNotFoundError: if there is no such file.
         :raise ValueError: for missing, non-numeric or ambiguous columns; for a file without rows;
-            without `names`, for a header of numbers other than 0, 1, 2, ...
+            unless `names` is given, for a header of numbers other than 0, 1, 2, ...
         """
         require("pyarrow", extra="files")
         if not isinstance(path, Table):
@@ -64,7 +64,7 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`. Moved or copied files keep their marks if timestamps stay."""
+        """See `Reader`. Marks survive moving and copying if timestamps stay the same."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         short = digest(repr([(file.st_size, file.st_mtime_ns) for file in known]))
@@ -97,7 +97,7 @@ class Files(Reader):
 class CSVFiles(Files):
     """
     Rows of CSV files with a header line, any separator, and optional compression. The number of
-    rows is not known in advance; a pass counts them if necessary. A file without a header needs
+    rows is not known in advance; if necessary, a pass counts them. A file without a header needs
     `names`::
 
         gpflow_bsvm.files.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
@@ -114,7 +114,7 @@ class OtherFiles(Files):
 
 class ParquetFiles(Files):
     """
-    Rows of Parquet files, read in parts of a row group. The metadata give the number of rows::
+    Rows of Parquet files, read in parts of row groups. The metadata give the number of rows::
 
         rows = gpflow_bsvm.files.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
         gpflow_bsvm.fit(model, rows)

@@ -1,4 +1,4 @@
-"""Metrics: functions of labels y [N] in 0..C-1 and probabilities P [N, C]."""
+"""Metrics, which are functions of labels y [N] in 0..C-1 and probabilities P [N, C]."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from .likelihoods.labels import with_both_classes
 
-#: For logarithms, probabilities are clipped to this distance from 0 and 1.
+#: Before taking logarithms, probabilities are clipped to this distance from 0 and 1.
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.
 ECE_BINS = 15
-#: Largest allowed deviation from 1 of a sum of probabilities.
+#: Largest allowed deviation of a sum of probabilities from 1.
 _ROW_SUM = 1e-6
 
 
 def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better. Ties go to the first class:
-    p(y = 1) = 1/2 predicts class 0.
+    Fraction of errors, the mean of [y != argmax_c p_c]: in [0, 1], smaller is better. Ties go to
+    the first class, so p(y = 1) = 1/2 predicts class 0.
     """
     return float(np.mean(P.argmax(axis=1) != y))
 
@@ -51,7 +51,7 @@ def nll(y: AnyNDArray, P: AnyNDArray) -> float:
 def ece(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Expected calibration error, sum over bins b of |accuracy_b - confidence_b| N_b / N: in [0, 1],
-    smaller is better. Confidence is max_c p_c; 15 bins of equal width on [0, 1], by
+    smaller is better. Confidence is max_c p_c. There are 15 bins of equal width on [0, 1], as in
     `tfp.stats.expected_calibration_error`.
     """
     logits = np.log(np.clip(P, CLIP, 1 - CLIP)).astype(np.float32)  # float64 is not supported
@@ -63,7 +63,7 @@ def auc(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Area under the ROC curve, the probability that a row of class c has a larger p_c than a row of
     another class, averaged over c: in [0, 1], greater is better; NaN if a class is absent from y.
-    For two classes, their areas are equal.
+    With two classes, both have the same area.
     """
     if len(np.unique(y)) < P.shape[1]:
         return float("nan")
@@ -93,7 +93,7 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     """
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
-    :return: values of all `METRICS` by name.
+    :return: the values of all `METRICS`, by name.
     :raise ValueError: if the shapes of y and p do not match, or p does not hold probabilities.
     """
     y, P = check_probabilities(y, p)
@@ -101,7 +101,7 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
 
 
 class Coverage(NamedTuple):
-    """Accuracy of a classifier with a reject option, by number of accepted rows."""
+    """Accuracy of a classifier with a reject option, for each number of accepted rows."""
 
     coverage: AnyNDArray  #: [K], fraction of rows that are answered, increasing to 1
     accuracy: AnyNDArray  #: [K], fraction of correct answers
@@ -110,12 +110,12 @@ class Coverage(NamedTuple):
 
 def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
     """
-    Evaluate a reject option. Accept rows in order of doubt; rows of equal doubt go together.
+    Evaluate a reject option, which accepts rows in order of doubt, and equal doubts together.
 
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
     :param doubt: [N], such as `gpflow_bsvm.prediction.mutual_information`; None: 1 - max_c p_c.
-    :raise ValueError: as in `evaluate`, or unless `doubt` has a finite number for each row.
+    :raise ValueError: as in `evaluate`, or if `doubt` is not a finite number for each row.
     """
     y, P = check_probabilities(y, p)
     doubt = 1 - P.max(axis=1) if doubt is None else np.asarray(doubt, np.float64)

@@ -1,4 +1,4 @@
-"""Warnings at the line of the user's call, in terms of the called function; TensorFlow's log."""
+"""Warnings at the line of the user's call, worded for the called function; TensorFlow's log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import FrameType
 
 LEVEL = "TF_CPP_MIN_LOG_LEVEL"
-#: Lines of TensorFlow's log.
+#: Recognizes lines of TensorFlow's log.
 _LOG = re.compile(
     rb"[IWE]\d{4} [\d:.]+ +\d+ \S+\]|[\d-]+ [\d:.]+: [IWE] |WARNING: All log messages before absl|"
     rb"To enable the following instructions"
@@ -46,8 +46,8 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """
-    Drop lines logged by TensorFlow inside this context, unless the user wants them or an error
-    occurs; pass on all other lines.
+    Drop the lines that TensorFlow logs inside this context, unless the user wants them or an error
+    occurs; pass all other lines on.
     """
     if os.environ.setdefault(LEVEL, "2") in ("0", "1"):
         yield

@@ -1,4 +1,4 @@
-"""Optional packages, imported when needed, and checks of the versions of required ones."""
+"""Optional packages, imported when needed, and version checks of required packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 def require(module: str, extra: str = "compare") -> Any:
     """
     :param module: name of a module, such as "pandas".
-    :param extra: this package's extra that installs the module.
+    :param extra: the extra of this package that installs the module.
     :return: the module.
     :raise ImportError: if the module is missing; the message names the command to install it.
     """
@@ -23,10 +23,10 @@ def require(module: str, extra: str = "compare") -> Any:
 
 
 class Later:
-    """A module, imported when one of its attributes is first used."""
+    """A module that is imported when one of its attributes is first used."""
 
     def __init__(self, module: str, extra: str = "compare") -> None:
-        """Arguments and errors as in `require`."""
+        """Arguments and errors are as in `require`."""
         self._of = module, extra
 
     def __getattr__(self, name: str) -> Any:

@@ -28,8 +28,8 @@ def figure(
     num_rows: int, num_columns: int, *, width: float = 5.2, height: float = 3.9
 ) -> tuple[Figure, list[Axes]]:
     """
-    :return: a figure and its axes, row by row; needs no display.
-    :raise ImportError: without matplotlib.
+    :return: a figure, which needs no display, and its axes, row by row.
+    :raise ImportError: if matplotlib is missing.
     """
     require("matplotlib")
     from matplotlib.figure import Figure
@@ -42,13 +42,13 @@ def reliability_diagram(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
 ) -> Axes:
     """
-    For each bin, plot observed frequency against mean predicted probability: of class 1 for two
-    classes, else of the most probable class (its probability is the confidence). Predictions on the
-    diagonal are calibrated. The area of a dot grows with the number of rows in its bin; bins with
-    fewer than 5 rows are left out.
+    Plot, for each bin, the observed frequency against the mean predicted probability of class 1.
+    With more than two classes, it is the most probable class, whose probability is the confidence.
+    Predictions on the diagonal are calibrated. The area of a dot grows with the number of rows in
+    its bin; bins with fewer than 5 rows are left out.
 
     :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
-    :param style: style of the line, such as `label`.
+    :param style: Matplotlib's options for the line, such as `label`.
     :raise ValueError: as in `gpflow_bsvm.metrics.evaluate`.
     """
     y, P = metrics.check_probabilities(y, p)

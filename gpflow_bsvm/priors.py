@@ -1,15 +1,16 @@
-r"""Default priors of kernel parameters, which make ARD safe on few rows and harmless on many.
+r"""Default priors of kernel parameters. They make ARD safe with few rows, and harmless with many.
 
-On few rows the evidence alone easily overfits a separate lengthscale for every input. On
-standardized inputs relevant lengthscales are of the order of sqrt(D), and margins are a few units.
-The priors are therefore
+With few rows, the evidence alone easily overfits a separate lengthscale for every input. On
+standardized inputs, relevant lengthscales are of the order of sqrt(D), and f is a few units. The
+priors are therefore
 
     log lengthscale ~ N(log sqrt(D), 0.4^2 / penalty),   log variance ~ N(log 4, 1 / penalty)
 
 and for a constant kernel, an offset of f, log variance ~ N(0, 3^2 / penalty) (MAP-II). A hinge's
-log-likelihood is proportional to its penalty. With these deviations, so are the log densities of
-the *logarithms*, and their weight against the data is constant. GPflow adds the density of the
-parameter x itself; its additional -log x does not scale with the penalty.
+log-likelihood is proportional to its penalty. With these deviations, the log densities of the
+*logarithms* are proportional to it too, so their weight relative to the data is constant. GPflow
+adds the log density of the parameter x itself; its additional -log x does not scale with the
+penalty.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["ard_kernel", "default_kernel", "set_default_priors"]
 
 #: Median of a variance. (Medians of lengthscales are sqrt(D), of an offset's variance 1.)
 VARIANCE = 4.0
-#: Standard deviations of logarithms; offsets may be large if one class surrounds the others.
+#: Standard deviations of logarithms. An offset may be large if one class surrounds the others.
 LENGTHSCALE_DEVIATION = 0.4
 VARIANCE_DEVIATION = 1.0
 OFFSET_DEVIATION = 3.0
@@ -46,11 +47,11 @@ def set_default_priors(
     kernel: gpflow.kernels.Kernel, num_features: int, *, penalty: float = 1.0
 ) -> None:
     """
-    Set default priors on trainable `lengthscales` and `variance` in `kernel` that have no prior.
+    Set default priors on all trainable `lengthscales` and `variance` of `kernel` without a prior.
 
-    :param kernel: any GPflow kernel, for standardized inputs; changed in place.
+    :param kernel: any GPflow kernel for standardized inputs; it is changed in place.
     :param num_features: D, for kernels that use all inputs.
-    :param penalty: the likelihood's penalty; 1 if it has none.
+    :param penalty: the likelihood's penalty; 1 for a likelihood without a penalty.
     :raise ValueError: for a penalty that is not positive and finite.
     """
     root = math.sqrt(check_penalty(penalty))
@@ -87,8 +88,8 @@ def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Ker
 
 def default_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """
-    :return: the sum of `ard_kernel` and a `Constant`, an offset of f. Without it, far from all rows
-        f is 0 and both classes are equally probable.
+    :return: the sum of `ard_kernel` and a `Constant`, an offset of f. Without an offset, f is 0 far
+        from all rows, and both classes are equally probable.
     :raise ValueError: as in `ard_kernel`.
     """
     kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(1.0)

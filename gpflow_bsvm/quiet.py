@@ -1,6 +1,6 @@
 """
-Import GPflow and TensorFlow without their start-up messages, which bypass Python. To see them, set
-TF_CPP_MIN_LOG_LEVEL to 0 or 1.
+Import GPflow and TensorFlow without their start-up messages, which bypass Python. To see these
+messages, set TF_CPP_MIN_LOG_LEVEL to 0 or 1.
 """
 
 from __future__ import annotations

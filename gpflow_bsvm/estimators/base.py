@@ -1,4 +1,4 @@
-"""The base of all estimators: checks rows, fits the model, converts later rows and units."""
+"""The base class of all estimators: it checks rows, fits the model, and converts later rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ E = TypeVar("E", bound="BSVMEstimator")
 @dataclass(eq=False, repr=False)
 class BSVMEstimator(Attributes, BaseEstimator):
     """
-    A scikit-learn estimator around a `BSVM`. A subclass defines the encoding of labels
+    A scikit-learn estimator that contains a `BSVM`. Subclasses define the encoding of labels
     (`_learn_labels`, `_encoding`) and the model to train (`_specify`, `_candidates`).
     """
 
@@ -100,22 +100,23 @@ class BSVMEstimator(Attributes, BaseEstimator):
         checkpoint: Directory | None = None,
     ) -> E:
         """
-        If a fit fails or is interrupted, the estimator keeps its previous state. For rows that are
-        not in memory, one pass draws a random sample of 20 000. It is used to choose all options
-        and to learn everything except q. A few more passes fit q to all rows.
+        If a fit fails or is interrupted, the estimator keeps its previous state. For rows not in
+        memory, one pass draws a random sample of 20 000 rows, used to choose all options and to
+        learn everything except q. A few more passes fit q to all rows.
 
-        :param X: [N, D] numbers, an array or a data frame, with kernel="linear" also a sparse
-            matrix; or a source of rows with labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
+        :param X: [N, D] numbers: an array, a data frame or, for kernel="linear", a sparse matrix;
+            or a source of rows and their labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
             `Blocks`, `DaskFrame`, a `tf.data.Dataset` or a Dask array.
-        :param y: [N] labels of at least two classes, of any type; numbers for a regressor; None if
-            X includes the labels; ignored by a one-class estimator.
+        :param y: [N] labels of any type, from at least two classes; for a regressor, numbers; None
+            if X includes the labels; ignored by a one-class estimator.
         :param sample_weight: [N], powers of the likelihood: weight 2 counts a row twice, weight 0
-            ignores it. Weights that sum to 1 are rescaled to mean 1.
+            ignores it. Weights with sum 1 are rescaled to mean 1.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
-            another process continues and ends with the same model.
+            another process continues the fit, and returns the same model.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, missing labels, a single class, negative
-            weights, a checkpoint of another fit, or input rejected by scikit-learn's validation.
+            weights, a checkpoint of another fit, or other input that scikit-learn's validation
+            rejects.
         """
         check_options(self)
         new = copy.copy(self)
@@ -248,11 +249,12 @@ class BSVMEstimator(Attributes, BaseEstimator):
     def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
         """
         Convert rows to inputs of `model_`: scale X by `scaler_` and encode labels. Functions of
-        `gpflow_bsvm.prediction` do this themselves if they get the estimator.
+        `gpflow_bsvm.prediction` do this themselves if called with the estimator.
 
-        :param rows: X [N, D], or (X, y) if `labelled`; or rows read piece by piece, as in `fit`.
+        :param rows: X [N, D], or (X, y) if `labelled`, or rows read piece by piece, as in `fit`.
         :return: the scaled rows, with encoded labels if `labelled`.
-        :raise ValueError: for labels not in `classes_`, or columns that differ from the fit.
+        :raise ValueError: for labels not in `classes_`, or columns that differ from those in the
+            fit.
         """
         check_is_fitted(self)
         if not labelled:

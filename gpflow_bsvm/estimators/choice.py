@@ -1,4 +1,4 @@
-"""Selection of loss, penalty and kernel scale by predictions of held-out rows."""
+"""Selection of loss, penalty and kernel scale by predictions for held-out rows."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def choose(
     spec: Specification, among: Sequence[Candidate], data: Data
 ) -> tuple[Specification, InitialModel]:
     """
-    :return: `spec` with the loss and penalty of the largest held-out density (see
+    :return: `spec` with the loss and penalty that maximize the held-out density (see
         `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with the learned kernel. The
         kernel's scale is selected last. Folds depend only on the data. All candidates and folds
         share one kernel, which the first candidate learns from all rows: learning it in every fold
@@ -161,8 +161,8 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
-    Multiply all learned lengthscales by the factor that predicts held-out rows best, using more
-    inducing points (`SCALE_GROWTH`). Also temper the levels of several classes.
+    Multiply all learned lengthscales by the factor with the best predictions for held-out rows,
+    using more inducing points (`SCALE_GROWTH`). Also temper levels if there are several classes.
     """
     if not _lengthscales(model):
         return
@@ -226,8 +226,8 @@ def chosen_model(
 ) -> tuple[Specification, InitialModel]:
     """
     :param among: the candidates.
-    :return: `spec` with the chosen options, and its model with the final kernel; both may be the
-        stored result of an earlier process.
+    :return: `spec` with the chosen options, and its model with the final kernel; both may have been
+        stored by an earlier process.
     """
     content = spec.stages.result("choice", partial(_choice, spec, among, data))
     spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
