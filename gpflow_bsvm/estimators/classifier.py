@@ -47,68 +47,67 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardized features, with one of two
     losses. By default, the loss is chosen on held-out rows:
 
-    - "levels": `LevelHinge`, or one-vs-rest `OneVsRestLevelHinge` for more than two classes:
-      cost-weighted hinges at every level of probability. P(y = 1 | x) = int P(f_t(x) > 0) dt is a
+    - "levels": cost-weighted hinges at many levels of probability: `LevelHinge`, or one-vs-rest
+      `OneVsRestLevelHinge` for more than two classes. P(y = 1 | x) = int P(f_t(x) > 0) dt is a
       proper predictive distribution. For more than two classes and few rows, a temperature is
       fitted on held-out folds.
     - "hinge": for two classes `Hinge` (Wenzel et al. 2017), with P(y = 1 | x) = Phi(mu / sqrt(1 +
-      v)) of the calibrated latent function; for more, `CrammerSinger` (Wistuba & Rawat 2018) or
-      `OneVsRest`. The hinge gives sharper probabilities if classes hardly overlap.
+      v)) of the calibrated latent function; for more classes, `CrammerSinger` (Wistuba & Rawat
+      2018) or `OneVsRest`. The hinge gives sharper probabilities if classes hardly overlap.
 
     The final model is trained on all rows, including rows that were held out before.
 
-    The fit does not depend on the order of rows, and repeating a row equals weighting it. This
-    holds up to 20 000 rows; beyond that, equal rows are not merged, and inducing points come from a
-    random subsample.
+    The fit does not depend on the order of rows, and a repeated row counts like a weighted row.
+    This holds up to 20 000 rows; beyond that, equal rows are not merged, and inducing points come
+    from a random subsample.
 
     :param kernel: any GPflow kernel (it is copied). None: `gpflow_bsvm.priors.default_kernel`, with
         priors, a lengthscale for every feature and an offset. "linear": a `LinearBSVM` with one
         learned prior variance, also for SciPy's sparse matrices. (If rows do not outnumber columns,
-        this is a `BSVM` with the rows as inducing points.) A grid search takes a list of kernels,
+        this is a `BSVM` with the rows as inducing points.) A grid search can try a list of kernels,
         [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False; it cannot set a
         kernel's own parameters.
     :param loss: "levels", "hinge" or "auto": the better loss on held-out folds, see
-        `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge. There are 17
-        levels, from -4 to 4 in logit t; from about 700 rows on 21 (-5 to 5), and from 2000 on 25
-        (-6 to 6).
-    :param penalty: slope of the loss. "auto": chosen together with the loss: from 1 to 32 for 17
-        levels (proportionally higher for more levels), from 1 to 16 for loss="hinge"; 16 for a
-        hinge compared with levels.
+        `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge. There are 17 levels
+        (logit t from -4 to 4), 21 (-5 to 5) from about 700 rows, and 25 (-6 to 6) from 2000 rows.
+    :param penalty: slope of the loss. "auto" chooses it with the loss: from 1 to 32 for 17 levels
+        (proportionally higher for more levels), from 1 to 16 for loss="hinge", and 16 for a hinge
+        compared with levels.
     :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
-        "ovr" (one-vs-rest); levels are always one-vs-rest. "ordinal": ordered classes, by levels of
-        one function with learned thresholds (`Ordinal`). Labels are numbers or an ordered pandas
-        Categorical; other strings are refused.
-    :param learn_kernel: learn the kernel's trainable parameters by `VEM`, on a quarter of the rows,
-        but at least 2000 and at most 5000 (fewer with many classes); then multiply its lengthscales
-        by the factor that predicts held-out folds best. False: use the kernel as it is. The default
-        is then a squared exponential of variance 4; its lengthscale is 0.75 times the median
-        distance between inducing points.
-    :param calibrate: fit scale and offset of the link (several classes: a temperature) to
-        leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge, and temper
-        levels on held-out folds for several classes, a learned kernel and below 1000 rows.
-    :param num_inducing: the largest M; fewer distinct rows give fewer points. "auto": learn the
-        kernel with 100 points, then triple M, starting from the projected q, while the
-        leave-one-out log density improves by 1 %; up to 1000 points, while rows * M^2 * latent
-        functions is at most 5e9. See `num_inducing_` for the result.
-    :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: as
-        in `gpflow_bsvm.fit`.
+        "ovr" (one-vs-rest); levels are always one-vs-rest. "ordinal": for ordered classes, levels
+        of one function with learned thresholds (`Ordinal`). Labels are numbers or an ordered pandas
+        Categorical; unordered strings are refused.
+    :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
+        rows, but at least 2000 and at most 5000 (fewer with many classes); then scale its
+        lengthscales by the factor with the best predictions on held-out folds. False: use the
+        kernel as it is. The default kernel is then a squared exponential of variance 4, whose
+        lengthscale is 0.75 times the median distance between inducing points.
+    :param calibrate: fit scale and offset of the link (for several classes, a temperature) to
+        leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge; with
+        several classes, a learned kernel and fewer than 1000 rows, temper levels on held-out folds.
+    :param num_inducing: maximum number M of inducing points; fewer distinct rows give fewer points.
+        "auto": learn the kernel with 100 points, then triple M, starting from the projected q, as
+        long as the leave-one-out log density improves by 1 %; at most 1000 points, and at most 5e9
+        for rows * M^2 * latent functions. `num_inducing_` is the result.
+    :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: the
+        algorithm of `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse features are
-        only scaled. These stay unscaled: columns that the kernel uses as codes (`Coregion`, or a
-        custom kernel that truncates or compares values) and columns of `ChangePoints`.
-    :param impute: replace NaN by the column's median, or by the most frequent code, and append an
-        indicator column for each column with NaN in training (in-memory data only).
+        only scaled. Columns stay unscaled if the kernel uses them as codes (`Coregion`, or a custom
+        kernel that truncates or compares values) or if they belong to `ChangePoints`.
+    :param impute: replace NaN with the column's median, or with its most frequent code, and append
+        an indicator column for each column with NaN in training (only for rows in memory).
     :param class_weight: {label: weight}, or "balanced": all classes with rows of positive weight
         get the same total weight. Both multiply `sample_weight`.
-    :param random_state: seed for choosing rows: to learn the kernel (beyond 2000 rows), and for the
-        sample (beyond 20 000). A fit also depends slightly (some hundredths of a probability, if
-        rows are few) on the order and signs of columns and on constant columns, through k-means,
-        the kernel's prior and the start of its search.
-    :param chunk_rows: number of rows per chunk in predictions; None: bounded by memory.
+    :param random_state: seed for drawing rows: to learn the kernel (beyond 2000 rows), and to
+        sample rows not in memory (beyond 20 000). A fit also depends slightly (by a few hundredths
+        in probability, with few rows) on the order and signs of columns and on constant columns,
+        through k-means, the kernel's prior and the start of its search.
+    :param chunk_rows: number of rows per chunk in predictions; None: as many as memory allows.
     :param verbose: show the current stage of the fit in one line.
-    :ivar classes_: the labels, also of rows of weight 0, in the column order of `predict_proba`.
-    :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
+    :ivar classes_: all labels, even of rows with weight 0, in the column order of `predict_proba`.
+    :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1. Its methods need
         `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
     :ivar num_inducing_: the chosen M; see also the properties `lengthscales_`,
         `feature_importances_` and, with a linear kernel, `coef_` and `intercept_`.
@@ -143,17 +142,17 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         checkpoint: Directory | None = None,
     ) -> BSVMClassifier:
         """
-        Update q with more rows, without rereading earlier rows, see
-        `gpflow_bsvm.inference.Streaming`. The first call is `fit`: it learns and chooses
-        everything. Later calls change only q. Kernel, penalty, link, scaling and inducing points
-        keep their values from the first part, which should be representative.
+        Update q with more rows, without rereading earlier rows (see
+        `gpflow_bsvm.inference.Streaming`). The first call is the same as `fit`. Later calls change
+        only q. Kernel, penalty, link, scaling and inducing points keep their values from the first
+        part, which should be representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
         :param classes: all labels; None: the labels of the first part. For a class without rows,
-            the model only learns that earlier rows do not belong to it. A single class gives a
+            the model only learns that earlier rows do not belong to it. A single class raises a
             warning, because nothing can be learned or selected.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
-        :raise ValueError: as in `fit`; for labels, classes or columns that differ from the first
+        :raise ValueError: as in `fit`; for labels, classes or columns unlike those in the first
             part; for class_weight="balanced", which needs all rows.
         """
         if isinstance(self.class_weight, str):
@@ -271,7 +270,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         :return: values [N] for two classes: Phi^-1 of the probability of `classes_[1]`, positive
             where `predict` returns `classes_[1]`. For a hinge this is mu / sqrt(1 + v) of the
             calibrated f. For more classes: [N, C], logarithms of the probabilities.
-        :raise ValueError: if X is so large that f overflows, as in all predictions.
+        :raise ValueError: if X is so large that f overflows, as do all predictions.
         """
         values = self._predicted(X)
         return values if values.ndim == 1 else np.log(values + np.finfo(values.dtype).tiny)
@@ -279,7 +278,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: [N, C], probabilities in the order of `classes_`.
+        :return: [N, C], probabilities of the classes in the order of `classes_`.
         """
         values = self._predicted(X)
         if values.ndim == 2:
@@ -289,7 +288,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def predict_log_proba(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: [N, C], logarithms of `predict_proba`, finite even where a probability is 0.
+        :return: [N, C], logarithms of `predict_proba`; they are finite even if a probability is 0.
         """
         scores = self.decision_function(X)
         return scores if scores.ndim == 2 else log_ndtr(np.stack([-scores, scores], axis=-1))
@@ -297,7 +296,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def predict(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: [N] labels, the most probable class of `predict_proba`.
+        :return: [N], for each row the label with the largest probability in `predict_proba`.
         """
         best = np.argmax(self.predict_proba(X), axis=-1)
         return np.asarray(self.classes_[best])

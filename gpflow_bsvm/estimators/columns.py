@@ -1,4 +1,6 @@
-"""The columns of X that a kernel uses: before the fit, and as attributes of the fitted model."""
+"""
+The columns of X that a kernel uses, before the fit, and the fitted model's attributes for them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def parts_of(kernel: Kernel) -> list[Kernel]:
 
 def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> list[int]:
     """
-    The columns that must stay unscaled for a user's kernel: codes, and columns of `ChangePoints`,
+    Find the columns that a user's kernel needs unscaled: codes, and columns of `ChangePoints`,
     whose locations are in units of X. A column holds codes if a term of the kernel depends on it
     but has no slope along it, as in `Coregion`, `Categorical` and custom kernels that test x and x'
     for equality.
@@ -68,7 +70,7 @@ def _terms(kernel: Kernel) -> list[Kernel]:
 
 def _codes(kernel: Kernel, X: AnyNDArray) -> list[int]:
     """:return: the columns that a kernel uses as codes."""
-    # Test both: smooth kernels have no slope at equal rows, equality tests none near them.
+    # Test both: at equal rows smooth kernels have no slope, near them equality tests have none.
     flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     return [column for column in np.flatnonzero(flat).tolist() if _depends(kernel, X, column)]
 
@@ -131,7 +133,7 @@ def shift_and_scale(
 
 
 class Attributes:
-    """A mixin of the estimators. An attribute that the model lacks raises AttributeError."""
+    """A mixin for the estimators. Attributes that the model lacks raise AttributeError."""
 
     model_: Any
     scaler_: Any
@@ -149,8 +151,8 @@ class Attributes:
     def lengthscales_(self) -> AnyNDArray:
         """
         :return: [D], the lengthscale of each column, in standard deviations of the column (in its
-            own units without `standardize`). The shortest counts if several parts of the kernel use
-            the column; infinity if none does.
+            own units without `standardize`). If several parts of the kernel use the column, it is
+            the shortest lengthscale; if none does, it is infinity.
         """
         check_is_fitted(self)
         found = np.full(self._num_columns, np.inf)
@@ -162,10 +164,10 @@ class Attributes:
     @property
     def feature_importances_(self) -> AnyNDArray:
         """
-        :return: [D], 1 / l_d / sum_d' 1 / l_d' of `lengthscales_` l: the expected slope of f along
-            a column, per standard deviation of the column. It is not the column's contribution to
-            predictions. Needs a kernel with a lengthscale for each column, or with parts that use
-            different columns.
+        :return: [D], 1 / l_d / sum_d' 1 / l_d' for the `lengthscales_` l: the expected slope of f
+            along a column, per standard deviation of the column. It is not the column's
+            contribution to predictions. The kernel needs a lengthscale for each column, or parts
+            that use different columns.
         """
         check_is_fitted(self)
         found = self._with_lengthscales()
@@ -179,8 +181,9 @@ class Attributes:
     def coef_(self) -> AnyNDArray:
         """
         :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (of y in a
-            regressor) on the unscaled columns of X. For two classes a positive coefficient favours
-            `classes_[1]`. Needs kernel="linear", GPflow's `Linear`, or its sums with `Constant`.
+            regressor) on the unscaled columns of X. For two classes, a positive coefficient favors
+            `classes_[1]`. The kernel must be "linear", GPflow's `Linear`, or its sum with
+            `Constant`.
         """
         return self._line[0]
 
@@ -209,7 +212,7 @@ class Attributes:
                 mean, _ = link.decisions(mean, variance)
             f = mean[0]
             values = tf.unstack(f)
-        # A Jacobian would trace a graph at every call.
+        # Computing a Jacobian would trace a graph at every call.
         slopes = np.concatenate([tape.gradient(value, at) for value in values]) / scale
         factor, offset = self._units_of_f
         return factor * slopes[:, : self.n_features_in_], factor * f.numpy() + offset

@@ -21,7 +21,7 @@ from .labels import missing
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
 #: Quantiles of a column. The outer two should span a part of its standard deviation, unless more
-#: values than few are far away, by a number of spans (pixels at the edge of an image).
+#: than a few values are several spans away (pixels at the edge of an image).
 MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
 FAR_SPANS = 10
@@ -50,7 +50,7 @@ def _with_nan(X: Any) -> Any:
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
     """
-    :return: `validate_data`; its errors about NaN and infinity advise what to do.
+    :return: the result of `validate_data`, whose errors about NaN and infinity get advice added.
     :raise ValueError: also for dates and times, because their unit as numbers is arbitrary.
     """
     kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])
@@ -77,8 +77,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:
     """
-    :return: weights as numbers of repetitions. Weights that sum to 1 (AdaBoost) are multiplied by
-        the number of rows of positive weight.
+    :return: weights as numbers of repetitions. Weights with sum 1 (AdaBoost) are multiplied by the
+        number of rows with positive weight.
     """
     is_share = np.isclose(weight.sum(), 1.0, rtol=1e-6)
     return weight * np.count_nonzero(weight) if is_share else weight
@@ -96,8 +96,8 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
 
 def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
-    :return: [2, D], the replacements of missing values (in the kernel's columns of codes the most
-        frequent code), and 1 for columns that need an indicator column.
+    :return: [2, D], the replacements for missing values (the most frequent code in the kernel's
+        columns of codes), and 1 for columns that need an indicator column.
     """
     missing = np.isnan(X)
     known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
@@ -117,7 +117,7 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
 
 
 def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
-    """:return: [T], each one of the values of y."""
+    """:return: [T], quantiles, each of which occurs in y."""
     order = np.argsort(y)
     total = np.cumsum(weight[order])
     wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding must not add a row
@@ -150,7 +150,9 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
 
 
 def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
-    """Warn if few values determine a column's deviation: scaled, its other values are one point."""
+    """
+    Warn if few values determine a column's deviation, which then scales the rest to one point.
+    """
     if scaler is None or scipy.sparse.issparse(X):
         return
     low, middle, high = np.quantile(X, MIDDLE, axis=0)
@@ -193,7 +195,8 @@ def merge_equal(X: Any, Y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDAr
     :param X: [N, D], an array or SciPy's CSR.
     :param Y: [N, 1].
     :return: distinct rows in an order independent of the input, and the sums of their weights, so
-        that rounding does not depend on order or repetition; unchanged rows if there are too many.
+        that rounding does not depend on order or repetition; if there are too many rows, unchanged
+        rows.
     """
     if X.shape[0] > MERGE_ROWS:
         return X, Y, weight

@@ -13,7 +13,7 @@ from ..notices import warn
 
 #: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
-#: More distinct numbers than this, and than this fraction of the rows, are probably not classes.
+#: Numbers are probably not classes if more than this many, and this share of rows, are distinct.
 MANY_CLASSES = 20
 MANY_PER_ROW = 0.1
 
@@ -80,7 +80,7 @@ def warn_of_numbers(num_classes: int, num_rows: int) -> None:
 
 
 def check_order(rows: Any, names: list[Any]) -> None:
-    """:raise ValueError: if a source's classes are strings without a stated order."""
+    """:raise ValueError: if a source's classes are strings whose order is not given."""
     if len(names) > 2 and isinstance(names[0], str) and not getattr(rows, "ordered", True):
         raise ValueError(
             f'multi_class="ordinal" needs an order, but the classes {names[:8]} are words: '
@@ -89,7 +89,7 @@ def check_order(rows: Any, names: list[Any]) -> None:
 
 
 def stated_order(y: Any) -> AnyNDArray | None:
-    """:return: the categories of an ordered pandas Categorical, in their order; else None."""
+    """:return: the categories of an ordered pandas Categorical, in order; None for other labels."""
     y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") else y
     dtype: Any = getattr(y, "dtype", None)
     return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None
@@ -98,7 +98,7 @@ def stated_order(y: Any) -> AnyNDArray | None:
 def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDArray:
     """
     :return: [C], the classes in the user's order, or sorted.
-    :raise ValueError: for ordered classes that are strings without a stated order.
+    :raise ValueError: for ordered classes that are strings whose order is not given.
     """
     found = np.unique(y)
     if order is not None:
@@ -129,7 +129,7 @@ def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
 
 
 def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[AnyNDArray, Any]:
-    """:return: the index of each label in `values` [C], and its entry of `weights` [C]."""
+    """:return: the index of each label in `values` [C], and its entry in `weights` [C]."""
     index = number(Y, values)
     return index, weights[index]
 
@@ -155,8 +155,8 @@ def check_are_numbers(y: Any) -> Any:
 
 def standardised(Y: AnyNDArray, center: float = 0.0, scale: float = 1.0) -> tuple[AnyNDArray, Any]:
     """
-    :return: labels shifted by `center` and divided by `scale`.
-    :raise ValueError: as `check_are_numbers`.
+    :return: labels minus `center`, divided by `scale`.
+    :raise ValueError: as in `check_are_numbers`.
     """
     return (check_are_numbers(Y) - center) / scale, 1.0
 
@@ -167,7 +167,7 @@ def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
 
 
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
-    """:return: [C], the labels for the class numbers; a source may name them."""
+    """:return: [C], the labels for the class numbers; a source may define them."""
     names = getattr(rows, "classes", None)
     whole = values.astype(np.int64)
     if names is None:

@@ -1,4 +1,4 @@
-"""Fits to rows outside memory: a sample determines everything but q; all rows determine q."""
+"""Fits to rows not in memory: a sample determines everything but q; all rows determine q."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SAMPLE_ROWS = 20_000
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     :return: a reader of rows with their labels; None for arrays in memory.
-    :raise ValueError: if labels or weights are given besides a source with its own.
+    :raise ValueError: if labels or weights are given although the source includes them.
     """
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
@@ -52,7 +52,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
 
 
 class Rows(NamedTuple):
-    """Checks of rows before the model exists."""
+    """Checks rows before a model exists."""
 
     labelled: bool = True
     num_columns: int | None = None  #: required columns of X, if known
@@ -73,11 +73,11 @@ class Rows(NamedTuple):
         return X, Y
 
     def labels(self, Y: AnyNDArray) -> None:
-        """Do nothing: `survey` checks all labels."""
+        """Do nothing, because `survey` checks all labels."""
 
 
 class Survey(NamedTuple):
-    """Statistics of some rows. Two surveys are added by joining their arrays, see `_merged`."""
+    """Statistics of some rows. To add two surveys, join their arrays, see `_merged`."""
 
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C], rows of each label
@@ -100,7 +100,7 @@ class Survey(NamedTuple):
 
     @property
     def scaler(self) -> StandardScaler:
-        """:return: a scaler with the statistics of all rows."""
+        """:return: a scaler fitted to the statistics of all rows."""
         (weight,), (mean,), (var,) = self.weight, self.mean, self.var
         scaler = StandardScaler()
         scaler.n_features_in_ = len(mean)
@@ -115,8 +115,8 @@ class Survey(NamedTuple):
 
 def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
-    Collect labels, means and deviations of columns, and random rows, including some of every class,
-    in one pass. Rows of weight 0 are only counted.
+    Collect, in one pass, the labels, means and deviations of columns, and random rows, including a
+    few of every class. Rows of weight 0 are only counted.
 
     :param classes: whether labels are classes; if not, all rows belong to one class.
     :raise ValueError: for labels that are not classes.
@@ -143,7 +143,8 @@ def _both(one: Survey, other: Survey) -> Survey:
 def _merged(parts: Survey) -> Survey:
     """
     :param parts: statistics of single rows or of parts of the rows, joined.
-    :return: their sums; the rows with the smallest keys are kept, with some of every label.
+    :return: their sums; of the sampled rows, those with the smallest keys, and a few of every
+        label.
     """
     values, index = np.unique(parts.values, return_inverse=True)
     if len(values) > MOST_CLASSES:
@@ -230,12 +231,12 @@ def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: B
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
-    Select and learn on a sample. If it lacks rows, then fit q to all rows, starting from the
-    sample's scaled q.
+    Select options and learn the kernel on a sample. Unless it includes all rows, then fit q to all
+    rows, starting from the sample's scaled q.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
-    :raise ValueError: as in `survey`, for weights that are all 0, and for non-numeric rows; the
-        message names their position.
+    :raise ValueError: as in `survey`, if all weights are 0, or for non-numeric rows; the message
+        names their position.
     """
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
@@ -279,8 +280,8 @@ def scale_up(model: BSVM, factor: float) -> None:
 
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
-    :return: the rows as inputs of the estimator's model, with labels if `labelled`.
-    :raise ValueError: for columns that differ from the fit, and for unknown labels.
+    :return: the rows as inputs for the estimator's model, with labels if `labelled`.
+    :raise ValueError: for columns that differ from those in the fit, or for unknown labels.
     """
     names = getattr(rows, "features", None)
     expected = getattr(estimator, "feature_names_in_", None)

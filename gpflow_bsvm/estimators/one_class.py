@@ -24,8 +24,8 @@ from .labels import Encoding, ones, standardised
 from .specification import DEFAULT_VARIANCE, Data, Specification, make_model, specify
 from .training import at_most
 
-#: The default lengthscale is the median distance of a row to its neighbour of this rank: nearby
-#: rows should be correlated, distant rows should not.
+#: The default lengthscale is the median distance of a row to its neighbor of this rank: nearby rows
+#: should be correlated, distant rows should not.
 NEIGHBOUR = 3
 #: Scores count as equal if they differ by less than this fraction of the largest.
 ROUNDING = 1e-9
@@ -34,18 +34,19 @@ ROUNDING = 1e-9
 @dataclass(eq=False, repr=False, kw_only=True)
 class OneClassBSVM(OutlierMixin, BSVMEstimator):
     r"""
-    Bayesian one-class support vector machine. It scores the similarity of a row to the training
-    rows, with an uncertainty.
+    Bayesian one-class support vector machine. It scores how similar a row is to the training rows,
+    with an uncertainty.
 
     A sparse `gpflow_bsvm.models.BSVM` on standardized features with the likelihood
     `gpflow_bsvm.likelihoods.OneClass`. Its penalty corresponds to scikit-learn's `OneClassSVM` with
     the same kernel and `nu`. The kernel is not learned, because identical labels cannot determine a
     kernel.
 
-    :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4; its
-        lengthscale is the median distance of a row to its third neighbour.
-    :param nu: in (0, 1), the fraction of training rows that count as outliers.
-    :param num_inducing: the largest M; all other parameters as in `gpflow_bsvm.BSVMClassifier`.
+    :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4,
+        whose lengthscale is the median distance of a row to its third neighbor.
+    :param nu: in (0, 1), the fraction of training rows that are considered outliers.
+    :param num_inducing: maximum number of inducing points; all other parameters are as in
+        `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
     :ivar offset_: the `nu` quantile of the training rows' scores.
     :ivar penalty_: penalty of the hinge.
@@ -63,14 +64,14 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     def score_samples(self, X: Any, return_std: bool = False) -> Any:
         """
         :param X: [N, D], or rows that are read piece by piece.
-        :return: mean of f [N], large near the training rows and 0 far from them; with `return_std`
-            also its standard deviation.
+        :return: mean of f [N], which is large near the training rows and 0 far from them; with
+            `return_std` also its standard deviation.
         """
         mean, variance = self._ask(predict_marginals, X)
         return (mean[:, 0], np.sqrt(variance[:, 0])) if return_std else mean[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
-        """:return: `score_samples` less `offset_`, [N]: below 0 for outliers."""
+        """:return: `score_samples` minus `offset_`, [N], negative for outliers."""
         return np.asarray(self.score_samples(X) - self.offset_)
 
     def predict(self, X: Any) -> AnyNDArray:
@@ -91,7 +92,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     @available_if(_is_calibrated)
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
-        Calibrated probabilities. This needs an earlier call of
+        Compute calibrated probabilities. Requires an earlier call of
         `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)` with labels y in {-1,
         1}.
 
@@ -132,12 +133,12 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return ones
 
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: unchanged labels, because later rows may have both labels."""
+        """:return: an encoding that keeps labels, because later rows may have both."""
         return standardised
 
 
 def _default_kernel(X: AnyNDArray) -> SquaredExponential:
-    """:return: the default kernel, see `NEIGHBOUR`; lengthscale 1 for equal rows."""
+    """:return: the default kernel, see `NEIGHBOUR`; if all rows are equal, with lengthscale 1."""
     rows = np.unique(X, axis=0)
     number = min(NEIGHBOUR, len(rows) - 1)
     if number == 0:

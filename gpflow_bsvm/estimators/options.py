@@ -1,4 +1,4 @@
-"""The estimators' options: valid values, and the core's warnings in terms of them."""
+"""The estimators' options: valid values, and the core's warnings reworded in their terms."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OptionError(ValueError, TypeError):
 def check_options(estimator: BaseEstimator) -> None:
     """
     :raise OptionError: for an invalid option.
-    :raise ValueError: for a kernel of unknown name, naming an alternative.
+    :raise ValueError: for an unknown name of a kernel; the message suggests an alternative.
     """
     check_kernel_name(estimator.kernel)
     for name, value in estimator.get_params(deep=False).items():
@@ -56,7 +56,7 @@ def check_options(estimator: BaseEstimator) -> None:
 
 
 def check_kernel_name(kernel: Any) -> None:
-    """:raise ValueError: for an unknown string, or a kernel of several outputs."""
+    """:raise ValueError: for an unknown string, or a kernel with several outputs."""
     if isinstance(kernel, MultioutputKernel):
         raise ValueError(
             "kernel must have one output, which all latent functions share, got "
@@ -97,7 +97,7 @@ def _shown(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else repr(kind)
 
 
-#: Beginnings of the core's messages, and their replacements.
+#: Beginnings of messages from the core, and their replacements.
 SAID = {
     "the fit has learned next to nothing": (
         "the fit has learned next to nothing, and predicts nearly the same for all rows: its "
@@ -134,5 +134,5 @@ SAID = {
 
 
 def in_words_of_estimators(text: str) -> str:
-    """:return: the message in terms of the estimator's parameters."""
+    """:return: the message, reworded in terms of the estimator's parameters."""
     return next((said for begins, said in SAID.items() if text.startswith(begins)), text)

@@ -28,7 +28,7 @@ from .specification import FIRST_INDUCING, Data, Specification, specify
 from .stages import NOWHERE, Stages
 from .training import at_most
 
-#: Labels contain outliers if their deviation exceeds that of the inner 90 % by this factor.
+#: Labels have outliers if their deviation exceeds the deviation of the inner 90 % by this factor.
 FAR_OUT = 1.7
 
 #: Predictions are constant if their spread is below this fraction of the noise's deviation.
@@ -44,7 +44,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     r"""
     Bayesian support vector regression, with a predictive distribution.
 
-    A sparse model (`gpflow_bsvm.models.BSVM`) on standardized features and labels with the
+    A sparse model (`gpflow_bsvm.models.BSVM`) on standardized features and labels, with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. The evidence determines kernel, penalty
     and epsilon, without cross-validation. The cost of errors beyond epsilon grows linearly, so that
     even extreme outliers move the fit little.
@@ -52,14 +52,14 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     :param penalty: slope of the loss, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.
     :param kernel: kernel of the prior of f, in units of standardized labels; all other parameters
-        as in `gpflow_bsvm.BSVMClassifier`.
-    :ivar model_: the fitted `BSVM`: its methods need `as_model_sees(X)`; functions of
-        `gpflow_bsvm.prediction` take the regressor and X, and return units of y.
+        are as in `gpflow_bsvm.BSVMClassifier`.
+    :ivar model_: the fitted `BSVM`. Its methods need `as_model_sees(X)`; functions of
+        `gpflow_bsvm.prediction` take the regressor and X, and return results in units of y.
     :ivar penalty_: and epsilon_: as given or learned, in units of 1 / y and y.
     :ivar y_center_: and y_scale_: center and scale for standardizing y: the median, and the
-        deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect these. If
-        y's own deviation is much larger and, as the scale, improves predictions of left-out rows,
-        it becomes y_scale_: extreme labels are then not errors.
+        deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect either. If
+        y's standard deviation is much larger and, used as the scale, predicts left-out rows better,
+        it becomes y_scale_; extreme labels are then signal, not errors.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
@@ -90,11 +90,11 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         self, X: Any, return_std: bool = False
     ) -> AnyNDArray | tuple[AnyNDArray, AnyNDArray]:
         """
-        Predict the center of y's distribution. It is symmetric in this model: f is both mean and
-        median. If y is skewed given X, the prediction is near the median, not the mean, as with
-        scikit-learn's SVR: for counts that are mostly 0, it is nearly 0. If you need means,
-        transform y, or multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by the prediction of a
-        regressor fitted to rows with y > 0.
+        Predict the center of y's distribution. This distribution is symmetric: f is both its mean
+        and its median. If y is skewed given X, the prediction is near the median, not the mean, as
+        in scikit-learn's SVR: for counts that are mostly 0, the prediction is nearly 0. If you need
+        means, transform y, or multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by the prediction
+        of a regressor fitted to rows with y > 0.
 
         :param X: [N, D], or rows that are read piece by piece.
         :return: the center [N]; with `return_std` also the standard deviation of y, including
@@ -109,9 +109,9 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> AnyNDArray:
         """
-        :param levels: [T], increasing, in (0, 1).
+        :param levels: [T], numbers in (0, 1), in increasing order.
         :return: the quantiles of y at these levels, [N, T].
-        :raise ValueError: for levels that do not increase within (0, 1).
+        :raise ValueError: for levels that are not increasing or not in (0, 1).
         """
         _, mean, variance = self._f(X)
         cdf = compiled_cdf.bind(self._likelihood)
@@ -130,7 +130,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return self.model_.likelihood
 
     def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: [N, 0], an X without columns; mean and variance of f, [N, 1] each."""
+        """:return: an X without columns, [N, 0]; mean and variance of f, [N, 1] each."""
         f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
@@ -150,8 +150,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _unit(self, data: Data) -> float:
         """
-        :return: the deviation of Y [N, 1] if a few extreme labels make it much larger and it
-            predicts left-out rows better: these labels are then part of f, not errors; else 1.
+        :return: the deviation of Y [N, 1], if a few extreme labels make it large and left-out rows
+            are predicted better with it: these labels are then signal, not errors; else 1.
         """
         _, Y, weight = data
         mean = np.average(Y[:, 0], weights=weight)
@@ -218,7 +218,10 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
-    """:raise ValueError: if squares of labels overflow, or 1 / y for a tiny spread."""
+    """
+    :raise ValueError: if squares of labels overflow, or if 1 / y overflows because the spread is
+        tiny.
+    """
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(

@@ -38,30 +38,30 @@ LOSSES = ("hinge", "levels")
 #: The initial M if M grows.
 FIRST_INDUCING = 100
 
-#: The distance between codes, in deviations of columns; larger than any distance of rows.
+#: The distance between codes, in deviations of columns; larger than any distance between rows.
 CODES_APART = 1e3
 
-#: The default kernel without learning: prior variance in squared margins, and lengthscale in median
-#: distances between inducing points; the best of a coarse grid on twelve binary data sets.
+#: The default kernel without learning: its prior variance, and its lengthscale in median distances
+#: between inducing points. The best values of a coarse grid on twelve binary data sets.
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
 
 #: Factor of the priors' deviations in regression, where the normalized evidence determines the
-#: kernel better than a hinge's evidence. Better than 1 on most of 17 sets.
+#: kernel better than a hinge's evidence. It is better than 1 on most of 17 data sets.
 PRIOR_OF_NUMBERS = 0.16
 
 #: Levels of probability are half a unit of logit t apart. The outermost level is between these
-#: limits, and rounded so that fits share graphs. At this level the rarer label is expected this
-#: often: rows cannot locate more extreme levels. Predictions stay off 0 and 1 accordingly.
+#: limits, and rounded so that fits share graphs. There, the rarer label is expected this often:
+#: rows cannot locate more extreme levels. Predictions keep away from 0 and 1 accordingly.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0
 LEAST_OUTERMOST = 4
 MOST_OUTERMOST = 6
 #: Penalties of levels are given for this number of levels. With more levels they grow in
-#: proportion, so that each level counts as before.
+#: proportion, so that each level has the same weight.
 NUM_LEVELS = 17
 
-#: Prior deviation of the log variance of linear weights: nearly flat, but excludes infinity.
+#: Prior deviation of the log variance of linear weights: nearly flat, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
 #: X [N, D], standardized; Y [N, 1], labels 0..C-1; weights [N], positive.
@@ -74,15 +74,15 @@ class Specification(NamedTuple):
 
     :ivar levels: the levels of the loss "levels".
     :ivar learned: names of the likelihood's learned parameters.
-    :ivar linear: f is exactly linear; `num_inducing` is ignored.
-    :ivar kernel: the kernel, copied; learning starts from it; None: a default kernel.
+    :ivar linear: whether f is exactly linear; `num_inducing` is then ignored.
+    :ivar kernel: the kernel, which is copied and is the start of learning; None: a default kernel.
     :ivar Z: inducing points [M, D]; None: choose them.
-    :ivar codes: columns of codes; inducing points only take codes that occur in the rows.
+    :ivar codes: columns of codes, in which inducing points only have codes that occur in the rows.
     :ivar grow: whether `num_inducing` is only the initial M.
     :ivar num_rows: the total number of rows if the data are a sample.
-    :ivar inference: an algorithm with `run`; None: `gpflow_bsvm.fit`.
+    :ivar inference: an algorithm with a method `run`; None: `gpflow_bsvm.fit`.
     :ivar seed: seed for choosing rows to learn the kernel.
-    :ivar stages: shows and stores the stages of the fit.
+    :ivar stages: the object that shows and stores the stages of the fit.
     """
 
     num_classes: int = 1
@@ -113,19 +113,19 @@ class Specification(NamedTuple):
 
     @property
     def prior_penalty(self) -> float:
-        """:return: the penalty that the priors assume, for levels that of 17 levels."""
+        """:return: the penalty that the priors assume; for levels, the penalty of 17 levels."""
         part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
         return part * self.penalty
 
     @property
     def calibrates(self) -> bool:
-        """:return: True if the link is fitted to left-out rows, by default only for a hinge."""
+        """:return: True if the link is fitted to left-out rows; by default, only for a hinge."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
 def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
     """
-    :param fixed: fields that are not the estimator's parameters.
+    :param fixed: fields other than the estimator's parameters.
     :return: the estimator's specification; "auto" is resolved later.
     """
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
@@ -142,7 +142,7 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
 
 
 def levels_for(num_rows: float) -> Levels:
-    """:return: the levels; the outermost is as far out as this many rows can locate."""
+    """:return: the levels; the outermost are as far out as this many rows can locate."""
     farthest = np.log(max(num_rows, 1.0) / ROWS_AT_LAST)
     outermost = float(np.clip(np.round(farthest), LEAST_OUTERMOST, MOST_OUTERMOST))
     number = 2 * round(outermost / LEVEL_SPACING) + 1
@@ -195,7 +195,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def centres(spec: Specification, X: AnyNDArray, number: int, max_iter: int = 20) -> AnyNDArray:
-    """:return: inducing points by k-means, separately for each code as far as M allows."""
+    """:return: inducing points by k-means, separately for each code if M allows it."""
     if not spec.codes:
         return inducing_points.kmeans(X, number, max_iter=max_iter)
     codes = list(spec.codes)

@@ -1,4 +1,4 @@
-"""Stored results of the stages of an estimator's fit, for continuing in another process."""
+"""Stored results of the stages of an estimator's fit, so that another process can continue it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEUTRAL = ("verbose", "chunk_rows")
 
 class StageBar(tqdm):
     """
-    A progress line with the current stage, its steps so far, and the seconds since the fit began.
+    A line with the current stage, its steps so far, and the seconds since the fit began.
 
     :ivar seconds: seconds for each kind of finished stage.
     """
@@ -44,7 +44,7 @@ class StageBar(tqdm):
         self.set_description_str(what)
 
     def close(self) -> None:
-        """Do nothing at the end of a run: the fit goes on."""
+        """Do nothing at the end of a run, because the fit continues."""
 
     def __exit__(self, *error: Any) -> None:
         self._end("")
@@ -59,7 +59,7 @@ class StageBar(tqdm):
 
 class Stages:
     """
-    A checkpoint directory with a subdirectory for every stage; None: nothing is stored. A stage
+    A checkpoint directory with a subdirectory for every stage; with None nothing is stored. A stage
     stores its result or the checkpoints of a fit.
     """
 
@@ -92,7 +92,7 @@ class Stages:
         """
         :param find: the stage, a function that returns numbers, strings and arrays in nested
             dictionaries and lists.
-        :return: its result, computed now or loaded from an earlier process.
+        :return: its result, computed now or stored by an earlier process.
         :raise ValueError: if the stored result belongs to another fit.
         """
         with Checkpoints(self.place(name), 1, lambda: self._identity) as stored:

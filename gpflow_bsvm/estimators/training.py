@@ -1,4 +1,4 @@
-"""From a specification and rows to a fitted model: learn the kernel, fit q, grow M, calibrate."""
+"""Train a model for a specification and rows: learn the kernel, fit q, grow M, calibrate."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 
 #: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
-#: inducing points reduce it, down to a minimum, so that rows * L M^2 stays below LEARN_WORK. More
-#: rows give more precise probabilities.
+#: inducing points reduce it, down to a minimum, so that rows * L M^2 stays below LEARN_WORK.
+#: Probabilities are more precise with more rows.
 LEARN_ROWS = 2_000
 LEARN_PART = 0.25
 MOST_LEARN_ROWS = 5_000
@@ -36,11 +36,11 @@ LEARN_WORK = 5e8
 #: The assumed share of an ordered class without rows, for the initial thresholds.
 NO_ROWS = 1e-3
 #: While penalty, epsilon and kernel are learned, labels are clipped at this distance from their
-#: center. This hardly changes f, because the slope of the loss is the same there. Without it, a few
-#: errors of a thousand deviations would raise the noise of all rows.
+#: center. This hardly changes f, because the slope of the loss is the same there. Without clipping,
+#: a few errors of a thousand deviations would raise the noise of all rows.
 REACH = 10.0
 #: A kernel is learned with fewer inducing points if this fraction suffices, and learned again if
-#: the new kernel distinguishes this many times as many.
+#: the new kernel distinguishes more points by this factor.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
 #: Farther from 0 than this (columns are scaled by default), rounding spoils covariances of q(u).
@@ -67,7 +67,7 @@ class InitialModel(NamedTuple):
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: start from this model with the same kernel; None: start from the prior.
+    :param like: a model with the same kernel to start from; None: start from the prior.
     :return: a model with its final kernel.
     """
     model = make_model(spec, data[0])
@@ -84,7 +84,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
 
 
 def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
-    """:return: [C-1], thresholds where the prior P(y >= k) equals the label frequency."""
+    """:return: [C-1], thresholds at which the prior P(y >= k) equals the label frequency."""
     _, Y, weight = data
     counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
     counts[counts == 0] = NO_ROWS * counts.sum()
@@ -98,7 +98,7 @@ def train(
 ) -> tuple[BSVM, History]:
     """
     :param start: the `initial_model` of `spec`, if known.
-    :return: the model, and the history of learning the kernel, else of fitting q.
+    :return: the model, and the history of learning the kernel or, without learning, of fitting q.
     """
     model, learned = start or initial_model(spec, data)
     model.num_data = None  # may differ from earlier fits
@@ -138,7 +138,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
 def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
     """
     Learn the default kernel with only the inducing points that it distinguishes: the bound is
-    nearly the same, and its cost grows with their number squared. If the learned kernel
+    nearly the same, and its cost grows with the square of their number. If the learned kernel
     distinguishes many more points, continue with these.
     """
     Z = model.inducing_variable.Z.numpy()
@@ -157,7 +157,7 @@ def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
 
 def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
     """
-    :param tol: the fraction of the prior variances at Z that the result may leave unexplained, with
+    :param tol: the fraction of the prior variances at Z that the result may leave unexplained, for
         half the lengthscales (at twice Z), because learning may halve them.
     :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
     """
@@ -182,7 +182,7 @@ def fit_q(
     """
     Fit q with the current kernel, and the link.
 
-    :param name: the name of the stored stage; "": by the number of points.
+    :param name: the name of the stored stage; "": a name with the number of points.
     :param kind: the kind of the stage, see `StageBar.stage`.
     """
     stages = spec.stages
@@ -199,8 +199,8 @@ def fit_q(
 
 def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     """
-    :return: a model with the same kernel and a larger M, grown while the gain was worth the cost.
-        Each growth projects q onto the new inducing points and fits it from there.
+    :return: a model with the same kernel and a larger M, which grows as long as the gain is worth
+        the cost. Each time, q is projected onto the new inducing points and fitted again.
     """
     density = leave_one_out_density(model, opened(model, data))
     places = distinct(data[0])
@@ -214,7 +214,7 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
         fit_q(spec, larger, rows, kind="growth")
         before = density
         density = leave_one_out_density(larger, rows)
-        # A regression log density has no natural zero: require a gain in nats.
+        # A log density of numbers has no natural zero: require a gain in nats.
         if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model
         model = larger
@@ -237,7 +237,7 @@ def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
     :param classes: whether labels are classes.
-    :return: at most this many random rows, but always including rows of rare classes.
+    :return: at most this many random rows, always including rows of rare classes.
     """
     X, Y, weight = data
     if len(Y) <= number:
@@ -249,7 +249,7 @@ def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
 
 
 def few_of_each_first(labels: AnyNDArray) -> AnyNDArray:
-    """:return: row indices [N], starting with some rows of each label."""
+    """:return: row indices [N], starting with a few rows of each label."""
     place: AnyNDArray = np.empty(len(labels), dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
