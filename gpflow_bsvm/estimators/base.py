@@ -115,8 +115,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
             another process continues the fit, and returns the same model.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, missing labels, a single class, negative
-            weights, a checkpoint of another fit, or other input that scikit-learn's validation
-            rejects.
+            weights, a checkpoint of another fit, or input that scikit-learn rejects.
         """
         check_options(self)
         new = copy.copy(self)
@@ -253,8 +252,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
         :param rows: X [N, D], or (X, y) if `labelled`, or rows read piece by piece, as in `fit`.
         :return: the scaled rows, with encoded labels if `labelled`.
-        :raise ValueError: for labels not in `classes_`, or columns that differ from those in the
-            fit.
+        :raise ValueError: for labels not in `classes_`, or columns unlike those in the fit.
         """
         check_is_fitted(self)
         if not labelled:

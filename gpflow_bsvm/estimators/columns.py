@@ -1,6 +1,4 @@
-"""
-The columns of X that a kernel uses, before the fit, and the fitted model's attributes for them.
-"""
+"""The columns of X that a kernel uses before a fit, and the fitted model's attributes for them."""
 
 from __future__ import annotations
 
@@ -182,8 +180,7 @@ class Attributes:
         """
         :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (of y in a
             regressor) on the unscaled columns of X. For two classes, a positive coefficient favors
-            `classes_[1]`. The kernel must be "linear", GPflow's `Linear`, or its sum with
-            `Constant`.
+            `classes_[1]`. The kernel must be "linear", `Linear`, or its sum with `Constant`.
         """
         return self._line[0]
 

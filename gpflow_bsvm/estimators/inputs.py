@@ -150,9 +150,7 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
 
 
 def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
-    """
-    Warn if few values determine a column's deviation, which then scales the rest to one point.
-    """
+    """Warn if a few values determine a column's deviation, which scales the rest to one point."""
     if scaler is None or scipy.sparse.issparse(X):
         return
     low, middle, high = np.quantile(X, MIDDLE, axis=0)
@@ -195,8 +193,7 @@ def merge_equal(X: Any, Y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDAr
     :param X: [N, D], an array or SciPy's CSR.
     :param Y: [N, 1].
     :return: distinct rows in an order independent of the input, and the sums of their weights, so
-        that rounding does not depend on order or repetition; if there are too many rows, unchanged
-        rows.
+        that rounding does not depend on order or repetition; unchanged rows if there are too many.
     """
     if X.shape[0] > MERGE_ROWS:
         return X, Y, weight

@@ -1,4 +1,4 @@
-"""Reproductions of papers: complete and tested, but separate from the core.
+"""Reproductions of papers, complete and tested, but separate from the core.
 
 Only `saving` imports this folder.
 """

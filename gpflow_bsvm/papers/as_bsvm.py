@@ -1,4 +1,4 @@
-"""Base of models whose q has other parameters than `BSVM`; they predict like a `BSVM`."""
+"""Base class of models whose q is parametrized differently; they predict like a `BSVM`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..models.sparse import BSVM, SparseFeatures
 
 
 class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
-    """A model with stored data; `natural` and `to_bsvm` return its q."""
+    """A model that stores its data; `natural` and `to_bsvm` return its q."""
 
     data: tuple[tf.Tensor, tf.Tensor]
 
@@ -50,7 +50,7 @@ class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.SGPR`, after computing q."""
+        """See `gpflow.models.SGPR`; computes q first."""
         check_dtype(Xnew)
         mean, root = to_mean_and_root(self.natural())
         with self._own_jitter():
@@ -67,7 +67,7 @@ class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         return f_mean + self.mean_function(Xnew), f_var
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
-        """As in `gpflow.models.SVGP`, for many fast predictions with the current q."""
+        """See `gpflow.models.SVGP`; speeds up repeated predictions with the current q."""
         return self.to_bsvm().posterior(precompute_cache)
 
     def _batch(self) -> Batch:

@@ -41,12 +41,12 @@ class DualBSVM(AsBSVM):
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
     with sites (w_n, r_n) instead of `q_mu` and `q_sqrt`, so that q follows the hyperparameters. At
-    fixed sites F is a smooth lower bound of the evidence, and needs neither a learning rate nor
-    data as argument: as with `gpflow.models.SGPR`,
+    fixed sites, F is a smooth lower bound of the evidence, and needs neither a learning rate nor
+    data as arguments: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
     kernel, mean function and inducing variable. `update_sites` moves the sites; the constructor
-    calls it, because sites of 0 ignore the data. A fit alternates between both.
-    (`gpflow_bsvm.inference.VEM` does so for a `BSVM`, chunk by chunk; here a pass needs [N, M]
+    calls it, because sites of 0 ignore the data. A fit alternates between the two.
+    (`gpflow_bsvm.inference.VEM` does so for a `BSVM`, chunk by chunk; here a pass needs all [N, M]
     features at once.)
 
     :ivar sites: (w, r), both [N, L], not trainable.
@@ -63,7 +63,7 @@ class DualBSVM(AsBSVM):
         num_latent_gps: int | None = None,
     ) -> None:
         """
-        Calls `update_sites()` at the end, a few passes over the data.
+        Calls `update_sites()` at the end, which makes a few passes over the data.
 
         :param data: X [N, D] and Y [N, P].
         :param num_latent_gps: L; None: the number that the likelihood needs, or the number of
@@ -91,8 +91,8 @@ class DualBSVM(AsBSVM):
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
-        Move the sites towards the likelihood's sites at the current q, each time by rho = 1, or
-        less if F would decrease.
+        Move the sites toward the likelihood's sites at the current q, each time by a fraction rho
+        of the way: 1, or less if F would decrease.
 
         :param sweeps: number of moves, at least 1.
         :return: F.
@@ -141,8 +141,9 @@ class DualBSVM(AsBSVM):
 class Hinge(likelihoods.Hinge):
     """
     `gpflow_bsvm.likelihoods.Hinge` with p(y = 1) = Phi(Fmu / (1 + Fvar)): eq. 13 of the paper as
-    printed, without the root, except for one sign: q's own part of Fvar is added. (Subtracting it,
-    as printed, can make a variance negative.) Use it only to reproduce the paper's tables.
+    printed, without the root, except for one sign: q's own part of Fvar is added, because
+    subtracting it, as printed, can make a variance negative. Use it only to reproduce the paper's
+    tables.
     """
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
@@ -165,7 +166,7 @@ def gaussian_mixture(
     scikit-learn's expectation maximization, initialized by k-means, which may warn
     (ConvergenceWarning). With full covariances it is no better than `kmeans`, and far slower.
 
-    Arguments and errors as in `kmeans`.
+    Arguments and errors are as in `kmeans`.
 
     :param covariance: covariance of the Gaussians: "full", "tied", "diag" or "spherical".
     :param max_iter: largest number of iterations.
@@ -192,10 +193,10 @@ def afkmc2(
     X: Any, num_inducing: int, *, seed: int | None = 0, chain_length: int = 200
 ) -> AnyNDArray:
     """
-    Distant rows of X, by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of Wenzel et
-    al. 2017, section 5.5): like k-means++ seeding, but with a single pass over the data.
+    Distant rows of X, chosen by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of
+    Wenzel et al. 2017, section 5.5): like k-means++ seeding, but with a single pass over the data.
 
-    Arguments and errors as in `kmeans`.
+    Arguments and errors are as in `kmeans`.
 
     :param chain_length: steps of the chain for each point; longer chains are closer to k-means++.
     """
@@ -215,7 +216,7 @@ def afkmc2(
 
 
 def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
-    """:return: the last state of a Metropolis chain over 0, 1, 2, ... for these densities."""
+    """:return: the last state of a Metropolis chain over 0, 1, 2, ... with these densities."""
     state = 0
     for step in range(1, len(ratio)):
         if ratio[step] > uniform[step] * ratio[state]:
@@ -224,6 +225,6 @@ def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
 
 
 def _squared_distances(X: AnyNDArray, centres: AnyNDArray) -> AnyNDArray:
-    """:return: [N], squared distances to the nearest centre."""
+    """:return: [N], squared distances to the nearest center."""
     nearest = pairwise_distances(X, centres, metric="sqeuclidean").min(axis=1)
     return np.asarray(nearest)

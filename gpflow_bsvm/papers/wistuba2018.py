@@ -1,4 +1,4 @@
-"""Wistuba and Rawat (2018): Algorithm 1 as printed, class after class, and its baseline policy of
+"""Wistuba and Rawat (2018): Algorithm 1 as printed, class after class, and a baseline policy of
 active learning. The objective is `CrammerSinger(C, bound="wistuba2018")`."""
 
 from __future__ import annotations
@@ -41,12 +41,11 @@ class ClassByClass(Algorithm):
 
         eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, current mu of the other classes).
 
-    By contrast, `model.natgrad_step` updates all classes at once, from the same means.
+    In contrast, `model.natgrad_step` updates all classes at once, from the same means.
 
-    While the rivals are fixed, no step of size 1 lowers the objective. The next sweep's new rivals
-    may lower it: the objective is not a bound, and every step is accepted. To fit a model, use
-    `CAVI` and another bound. A sweep costs a pass over the data for the local variables, and a pass
-    for each class.
+    While the rivals are fixed, no step of size 1 lowers the objective. New rivals in the next sweep
+    may lower it (it is not a bound), and every step is accepted. To fit a model, use `CAVI` and
+    another bound. A sweep costs a pass over the data for the local variables, and one per class.
 
     :ivar max_steps: largest number of sweeps.
     :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;
@@ -103,8 +102,8 @@ def _sums_of(
     likelihood: Any, means: tf.Tensor, latent: tf.Tensor, rows: Projected, held: Any
 ) -> Natural:
     """
-    :param means: [L, M], current means of q(s).
-    :param latent: [], the latent function whose sites to sum.
+    :param means: [L, M], the current means of q(s).
+    :param latent: [], the latent function whose sites are summed.
     """
     phi, residual, m = rows.features
     f = tf.transpose(tf.linalg.matvec(phi, tf.cast(means, phi.dtype))) + m
@@ -138,7 +137,7 @@ class _Sweeps(Run[ClassState, Step]):
         self.state = ClassState(natural, value)
 
     def _see(self, natural: Natural) -> tuple[Any, float]:
-        """:return: local variables of all rows at q, and the objective there."""
+        """:return: local variables of all rows at q, and the objective at q."""
         q = compiled_solve(natural)
         held, expectation = map_over(self._data, partial(self._look, q))
         return held, float(tf.reduce_sum(expectation) - q.kl)
@@ -178,11 +177,11 @@ class _Sweeps(Run[ClassState, Step]):
 
 def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
     """
-    Entropy of the softmax of f's means, ignoring variances: the point-estimate policy of Wistuba &
-    Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
+    Compute the entropy of the softmax of f's means, ignoring variances: the point-estimate policy
+    of Wistuba & Rawat (2018), section 4.3.1. With a single latent function, the softmax is of (0, f).
 
     :return: [N], in nats.
-    :raise ValueError: for ordered classes, which share their functions.
+    :raise ValueError: for ordered classes, which share latent functions.
     """
     if hasattr(model.likelihood, "thresholds"):
         raise ValueError(

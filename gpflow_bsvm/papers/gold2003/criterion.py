@@ -1,4 +1,4 @@
-"""Criteria for kernel and penalty, in general and of a support vector machine."""
+"""Criteria for choosing kernel and penalty: base classes, and Laplace's evidence."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Criterion(ABC):
     """
     A measure of the quality of kernel and penalty, computed from the training data alone.
 
-    :cvar greater_is_better: True: maximize, False: minimize.
-    :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that penalty
-        or variance must be fixed.
+    :cvar greater_is_better: True if the criterion is maximized, False if it is minimized.
+    :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that one of
+        penalty and variance must be fixed.
     :cvar has_gradient: whether `gradient` is available.
     :ivar slack: the support vector machine's slack, "linear" or "quadratic".
     """
@@ -36,7 +36,7 @@ class Criterion(ABC):
     @abstractmethod
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """
-        :param kernel: a kernel of one latent function, used unchanged.
+        :param kernel: a kernel of one latent function, which is used unchanged.
         :param data: X [N, D] and Y [N, 1] of two classes.
         :param penalty: C, positive and finite.
         :raise ValueError: for bad data, penalty or kernel.
@@ -44,7 +44,7 @@ class Criterion(ABC):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        :return: derivatives with respect to the kernel's trainable parameters and the penalty.
+        :return: the derivatives with respect to the kernel's trainable parameters and the penalty.
         :raise ValueError: as for the criterion, or if it has no gradient.
         """
         raise ValueError(f"{type(self).__name__} has no gradient")
@@ -75,7 +75,7 @@ class MachineCriterion(Criterion):
 
     @abstractmethod
     def _of(self, mode: Mode) -> tf.Tensor:
-        """:return: the criterion of a machine of arrays or tensors, []."""
+        """:return: the criterion of a machine that consists of arrays or tensors, []."""
 
     def of_mode(self, mode: Mode) -> float:
         """
@@ -92,8 +92,8 @@ class MachineCriterion(Criterion):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        As in `Criterion`, by automatic differentiation with fixed sets of rows (no support
-        vectors, on the margin, bounded): exact unless a row changes its set.
+        See `Criterion`; uses automatic differentiation at fixed sets of rows (no support vectors,
+        on the margin, bounded), and is exact unless a row changes its set.
 
         :raise ValueError: as in `Criterion`, or if rows on the margin are equal.
         """
@@ -119,7 +119,7 @@ class MachineCriterion(Criterion):
 @dataclass(frozen=True)
 class StepCriterion(MachineCriterion):
     """
-    A fraction of rows, a step function.
+    A criterion that is a fraction of rows, and therefore a step function.
 
     :ivar slack: "linear" or "quadratic".
     """
@@ -134,12 +134,12 @@ class StepCriterion(MachineCriterion):
 
 def taken(values: Any, rows: AnyNDArray) -> tf.Tensor:
     """:return: these rows of a tensor."""
-    # The gradient of `tf.gather` needs a dozen more operations outside a graph.
+    # Outside a graph, the gradient of `tf.gather` needs a dozen more operations.
     return tf.gather_nd(values, rows[:, None])
 
 
 def block_of(mode: Mode) -> tf.Tensor:
-    """:return: the Gram matrix of support vectors that are not bounded."""
+    """:return: the Gram matrix of the support vectors that are not bounded."""
     return taken(tf.transpose(taken(mode.gram, mode.marginal)), mode.marginal)
 
 
@@ -183,12 +183,12 @@ class LaplaceEvidence(MachineCriterion):
         linear slack:       L = 2 pi (alpha (C - alpha) / C)^2
         quadratic slack:    L = C exp(-a / (1 - z))
 
-    For linear slack the kink of the loss is integrated exactly; if no row is on the margin, the
-    value is log Q*, with a warning. For quadratic slack the number a smooths the step in the loss's
-    second derivative.
+    For linear slack, the kink of the loss is integrated exactly; if no row is on the margin, the
+    value is log Q*, and a warning is raised. For quadratic slack, the number a smooths the step in
+    the loss's second derivative.
 
     :ivar slack: "linear" or "quadratic".
-    :ivar smoothing: a; 0: no smoothing.
+    :ivar smoothing: `a` above; 0: no smoothing.
     """
 
     greater_is_better = True

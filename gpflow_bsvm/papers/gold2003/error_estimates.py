@@ -1,4 +1,4 @@
-r"""The leave-one-out error, estimates of it and bounds on it (Gold & Sollich 2003, section 3.1).
+r"""The leave-one-out error, with estimates and bounds (Gold & Sollich 2003, section 3.1).
 
 f is the machine's decision function, z_n = y_n f_n, l(z) = max(0, 1 - z), K^C = K + I / C, C the
 penalty, and H(a) = 1 for a >= 0.
@@ -29,8 +29,8 @@ class GACV(MachineCriterion):
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
     It bounds the mean leave-one-out hinge loss from above: by Jaakkola and Haussler's bound,
-    leaving out row n lowers z_n by at most alpha_n K_nn. It is tight if no other row is on the
-    margin; otherwise such rows constrain f_n, which `HingeSpan` takes into account.
+    leaving out row n lowers z_n by at most alpha_n K_nn. The bound is tight if no other row is on
+    the margin; otherwise such rows constrain f_n, which `HingeSpan` takes into account.
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:
@@ -47,11 +47,11 @@ class HingeSpan(MachineCriterion):
 
         1/N sum_n l(z_n - alpha_n S_n^2),    S_n^2 = var(f_n | f of the other rows on the margin),
 
-    a variance under the prior: 1 / [K_m^-1]_nn on the margin, K_nn - k_nm K_m^-1 k_mn beyond it,
-    where m are the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n, exactly if
-    no other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a bound).
-    `GACV` uses the unconditional variance K_nn as S_n^2. This criterion jumps when a row enters or
-    leaves the margin.
+    a variance under the prior: 1 / [K_m^-1]_nn for rows on the margin, K_nn - k_nm K_m^-1 k_mn for
+    others, where m are the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n,
+    exactly if no other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a
+    bound). `GACV` uses the unconditional variance K_nn as S_n^2. This criterion jumps when a row
+    enters or leaves the margin.
     """
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
@@ -86,7 +86,7 @@ class Span(StepCriterion):
         1/N sum_n H(alpha_n S_n^2 - 1),    S_n^2 = 1 / [(K^C_SV)^-1]_nn.
 
     1 - alpha_n S_n^2 is y_n f(x_n) without row n, exactly if the other support vectors stay the
-    same. It is a step function: for optimizers use `SmoothedSpan`.
+    same. The criterion is a step function: with optimizers, use `SmoothedSpan`.
     """
 
     slack: str = field(default="quadratic", init=False)
@@ -114,8 +114,8 @@ class SmoothedSpan(MachineCriterion):
 
     :ivar c1: steepness of the step.
     :ivar c2: shift of the step.
-    :ivar eta: weight of the smoothing: 0 gives the S^2 of `Span`, infinity K^C_nn (Jaakkola and
-        Haussler).
+    :ivar eta: weight of the smoothing: with 0, S^2 is as in `Span`; with infinity, it is K^C_nn
+        (Jaakkola and Haussler).
     """
 
     slack = "quadratic"
@@ -137,7 +137,7 @@ class SmoothedSpan(MachineCriterion):
 def _spans(mode: Mode, eta: float) -> tf.Tensor:
     """
     :return: alpha_n S_n^2 of support vectors, as 1 / G_nn - eta, G = (eta I + A^1/2 K^C A^1/2)^-1,
-        which avoids division by small alpha.
+        a form that avoids division by small alpha.
     """
     root = tf.sqrt(taken(mode.alpha, mode.marginal))
     eye = tf.eye(len(mode.marginal), dtype=root.dtype)
@@ -148,14 +148,14 @@ def _spans(mode: Mode, eta: float) -> tf.Tensor:
 
 class LeaveOneOut(StepCriterion):
     r"""
-    The leave-one-out error (eq. 10), by a machine for every support vector; smaller is better:
+    The leave-one-out error (eq. 10), with a machine for every support vector; smaller is better:
 
-        1/N sum_n H(-y_n f(x_n)),    f of the machine without row n.
+        1/N sum_n H(-y_n f(x_n)),    f from the machine without row n.
     """
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
         """
-        :return: y_n f(x_n) of the machine without row n, [N], unchanged if row n is not a support
+        :return: y_n f(x_n) from the machine without row n, [N]; unchanged if row n is not a support
             vector.
         """
         self._check(mode)
@@ -171,8 +171,8 @@ class LeaveOneOut(StepCriterion):
 
 class SupportVectorCount(StepCriterion):
     """
-    The training error plus the fraction of support vectors (below eq. 10); smaller is better. (To
-    leave out any other row changes nothing.) It is a step function.
+    The training error plus the fraction of support vectors (below eq. 10); smaller is better.
+    (Leaving out any other row changes nothing.) The criterion is a step function.
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:
@@ -185,7 +185,7 @@ class JaakkolaHaussler(StepCriterion):
 
         1/N sum_n H(alpha_n K_nn - z_n),
 
-    because leaving out row n lowers z_n by at most alpha_n K_nn. It is a step function;
+    because leaving out row n lowers z_n by at most alpha_n K_nn. The criterion is a step function;
     `SmoothedSpan` with a large eta is its smooth form.
     """
 
@@ -196,7 +196,7 @@ class JaakkolaHaussler(StepCriterion):
 @dataclass(frozen=True)
 class RadiusMargin(MachineCriterion):
     r"""
-    The bound by radius and margin (eq. 9), for quadratic slack; smaller is better:
+    The radius-margin bound (eq. 9), for quadratic slack; smaller is better:
 
         R^2 / N sum_n alpha_n,
 
@@ -204,7 +204,7 @@ class RadiusMargin(MachineCriterion):
     space the machine separates the rows by a margin of 1 / sqrt(sum_n alpha_n). Because the offset
     is not free, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
 
-    :ivar about_origin: use the ball about the origin.
+    :ivar about_origin: whether to use the ball about the origin.
     """
 
     slack = "quadratic"
@@ -225,7 +225,7 @@ class RadiusMargin(MachineCriterion):
 
 def enclosing_ball(gram: AnyNDArray) -> AnyNDArray:
     r"""
-    The centre sum_n b_n phi(x_n) of the smallest ball around all rows in feature space:
+    Find the center sum_n b_n phi(x_n) of the smallest ball around all rows in feature space:
 
         R^2 = max_b sum_n b_n K_nn - b^T K b = max_b b^T D b / 2,    b_n >= 0,    sum_n b_n = 1,
 

@@ -1,7 +1,7 @@
 r"""Gram matrices, and the support vector machine for a kernel, data and a penalty.
 
 With l(z) = max(0, 1 - z) (linear slack) or max(0, 1 - z)^2 / 2 (quadratic slack) it is the mode of
-f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
+f ~ GP(0, k) with loss sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ...likelihoods.labels import check_binary_labels
 from ...model_selection.plug_in import gram_matrix
 from .squared_hinge import SLACKS
 
-#: Largest number of LibSVM's steps (some microseconds each); it then returns the current point.
+#: Largest number of LibSVM's steps (a few microseconds each); it then returns the current point.
 _MOST_STEPS = 200_000
 _TOL = 1e-8
-#: Largest number of changes of the set, per row; relative rounding error of a margin's terms.
+#: Largest number of changes of active sets, per row; relative rounding error of a margin's terms.
 _CHANGES = 3
 _ROUNDING = 1e-13
 #: Warn of larger violations of the optimality conditions than this, in units of the margin.
@@ -46,8 +46,8 @@ class Dual(NamedTuple):
 
         max_a  sum_n a_n - 1/2 a^T Q a,    0 <= a_n <= upper,    Q_nm = y_n y_m K_nm.
 
-    LibSVM finds which a_n are 0, at the bound or in between, but with Q in single precision. From
-    its result, the classical active-set method goes on in double precision.
+    LibSVM finds which a_n are 0, at the bound or in between, but with Q in single precision. The
+    classical active-set method then continues in double precision.
     """
 
     Q: AnyNDArray  #: [N, N]
@@ -74,10 +74,10 @@ class Dual(NamedTuple):
 
     def solve(self) -> AnyNDArray:
         """
-        LibSVM always has a free bias. With every datum given twice, as (x, y) and as (-x, -y), 0 is
-        an optimal bias. The two copies of a datum share its alpha, each with half the bound.
+        LibSVM always has a free bias. If every datum is given twice, as (x, y) and as (-x, -y), a
+        bias of 0 is optimal. The two copies of a datum share its alpha, each with half the bound.
 
-        :return: alpha, with a warning if it is not the solution.
+        :return: alpha; a warning is raised if it is not the solution.
         """
         gram = self.Q * np.outer(self.y, self.y)
         svc = SVC(kernel="precomputed", C=self.upper / 2, tol=_TOL, max_iter=_MOST_STEPS)
@@ -101,7 +101,7 @@ class Dual(NamedTuple):
     def refine(self, start: AnyNDArray) -> AnyNDArray:
         """
         Move alpha until all free rows are on the margin. If an alpha reaches its bound, fix it
-        there. Once on the margin, free the row with the largest violation.
+        there. When all are on the margin, free the row with the largest violation.
 
         :return: alpha.
         """
@@ -127,8 +127,8 @@ class Dual(NamedTuple):
 
     def _to_margin(self, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
         """
-        :return: the step of free rows to the margin, [N] (the smallest step if equal rows allow
-            several), and 0 for other rows.
+        :return: the step that moves free rows to the margin, [N] (the smallest step if equal rows
+            allow several); 0 for other rows.
         """
         step = np.zeros(len(alpha))
         if not free.any():
@@ -162,7 +162,7 @@ class Mode(NamedTuple):
     marginal: AnyNDArray  #: support vectors that are not bounded
 
     def __repr__(self) -> str:
-        """:return: a text with size and options, without arrays."""
+        """:return: a string with size and options, without arrays."""
         rows = f"{len(self.y)} rows, {len(self.support)} support vectors"
         return f"Mode({rows}, penalty={self.penalty:.6g}, slack={self.slack!r})"
 
@@ -207,7 +207,7 @@ class Mode(NamedTuple):
 
     @property
     def _upper(self) -> float:
-        """:return: the bound of alpha; with quadratic slack no alpha gets near it."""
+        """:return: the bound of alpha; with quadratic slack, no alpha comes near it."""
         if self.slack == "linear":
             return self.penalty
         # f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C): alpha <= C sqrt(N)
@@ -229,14 +229,14 @@ def svm_mode(
     kernel: Kernel, data: tuple[Any, Any], penalty: float, *, slack: str = "linear"
 ) -> Mode:
     """
-    The support vector machine by LibSVM (scikit-learn's SVC), to double precision.
+    Solve a support vector machine with LibSVM (scikit-learn's SVC), to double precision.
 
     :param kernel: a kernel of one latent function; include a `Constant` for a bias.
     :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
     :param penalty: C, positive and finite; for quadratic slack twice the penalty of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
-    :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
+    :raise ValueError: for bad data, an invalid slack or penalty, or a kernel that overflows.
     """
     X, Y = check_data(_two_classes(), data)
     return _solved(check_gram(gram_matrix(kernel, X), len(Y)), Y, penalty, slack)
@@ -244,7 +244,7 @@ def svm_mode(
 
 def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") -> Mode:
     """
-    As `svm_mode`.
+    Solve a support vector machine as in `svm_mode`, for a given Gram matrix.
 
     :param gram: [N, N], symmetric and positive semidefinite.
     :param Y: [N, 1].
@@ -274,7 +274,7 @@ def _solved(gram: AnyNDArray, Y: Any, penalty: float, slack: str) -> Mode:
 def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
     """
     :param by_gram: derivatives with respect to k(X, X), [N, N].
-    :return: derivatives with respect to the kernel's (constrained) trainable parameters, by
+    :return: derivatives with respect to the kernel's (constrained) trainable parameters, under
         GPflow's names.
     """
     named = trainable(kernel)
@@ -287,7 +287,7 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
 
 
 def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
-    """:return: the derivative with respect to the value, from that of the unconstrained value."""
+    """:return: the derivative in the value, from the derivative in the unconstrained value."""
     if parameter.transform is None:
         return np.asarray(slope)
     at = tf.convert_to_tensor(parameter.unconstrained_variable)
@@ -295,7 +295,7 @@ def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
 
 
 def trainable(kernel: Kernel) -> dict[str, Parameter]:
-    """:return: trainable parameters by GPflow's names."""
+    """:return: the trainable parameters, under GPflow's names."""
     return {name: p for name, p in parameter_dict(kernel).items() if p.trainable}
 
 

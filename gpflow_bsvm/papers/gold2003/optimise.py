@@ -1,4 +1,4 @@
-"""Optimise a criterion over kernel parameters and penalty, from several starts."""
+"""Optimize a criterion over kernel parameters and penalty, from several starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .criterion import Criterion
 from .mode import Mode, svm_mode, trainable
 from .squared_hinge import likelihood_of
 
-#: Values of parameters by name; other parameters do not change.
+#: Values of parameters by name; parameters without a value do not change.
 Values = Mapping[str, Any]
 PENALTY = "penalty"
 METHODS = ("Nelder-Mead", "Powell", "L-BFGS-B")
@@ -69,7 +69,7 @@ class Selection(NamedTuple):
         return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
 
     def __str__(self) -> str:
-        """:return: a line for each parameter, with its least, greatest and best value."""
+        """:return: a string with a line for each parameter: its least, greatest and best value."""
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
         for name, ends in self.spread().items():
             best = self.best.parameters.get(name, np.asarray(self.best.value))
@@ -94,23 +94,23 @@ def optimise(
     max_evaluations: int = 400,
 ) -> Selection:
     """
-    Search by `scipy.optimize.minimize` for the best logarithms of the kernel's trainable parameters
-    and of the penalty, from the current values and from every other start. The kernel ends with the
-    best values; if the search fails, the kernel is unchanged.
+    Search with `scipy.optimize.minimize` for the best logarithms of the kernel's trainable
+    parameters and of the penalty, from the current values and from every other start. The kernel
+    gets the best values; if the search fails, it is unchanged.
 
     :param penalty: C at the start of the search.
     :param learn_penalty: whether to learn the penalty; None: only if the criterion depends on more
         than its product with the kernel.
-    :param starts: further starts, such as `random_starts`: values by GPflow's names
-        (`parameter_dict(kernel)`), and "penalty".
-    :param method: "Nelder-Mead" or "Powell", without derivatives; or "L-BFGS-B", for criteria
+    :param starts: further starts, for instance from `random_starts`: values under GPflow's names
+        (`parameter_dict(kernel)`) and "penalty".
+    :param method: "Nelder-Mead" or "Powell", which need no derivatives; or "L-BFGS-B", for criteria
         with a `gradient` (which assumes fixed sets of support vectors).
     :param reach: the largest factor between a value and its start, because criteria have infinite
         plateaus.
     :param max_evaluations: largest number of evaluations (of criterion or gradient) per start.
-    :return: the best and all optima, with a warning if the best is at the edge of the search.
-    :raise ValueError: for other options, errors of the criterion at a start, parameters that are
-        not positive, or if no parameter is trainable.
+    :return: the best optimum and all optima; a warning is raised if the best is at an edge.
+    :raise ValueError: for invalid options, if the criterion fails at a start, for parameters that
+        are not positive, or if no parameter is trainable.
     """
     check_choice(METHODS, method=method)
     check_whole(1, max_evaluations=max_evaluations)
@@ -137,7 +137,7 @@ def optimise(
 
 
 class _Search:
-    """A criterion's cost as a function of a vector of logarithms, [P]."""
+    """The cost of a criterion, as a function of a vector of logarithms, [P]."""
 
     def __init__(
         self, criterion: Criterion, kernel: Kernel, data: Any, penalty: float, learn: bool
@@ -169,7 +169,7 @@ class _Search:
         return np.log(_flat(parts.values()))
 
     def run(self, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
-        """:return: the optimum of the search from x."""
+        """:return: the optimum that the search from x finds."""
         by_slope = method == "L-BFGS-B"
         bounds = np.stack([x - reach, x + reach], axis=1)
         options: dict[str, Any] = {"maxfun" if by_slope else "maxfev": most}
@@ -194,7 +194,7 @@ class _Search:
         return Optimum(value, parameters, int(found.nfev), bool(found.success), edges)
 
     def assign(self, values: Values) -> float:
-        """:return: the penalty; the kernel's parameters are set."""
+        """:return: the penalty, after setting the kernel's parameters."""
         _assign(self.kernel, values)
         return float(values.get(PENALTY, self._penalty))
 
@@ -244,7 +244,7 @@ def random_starts(
     :param num: number of starts.
     :param width: standard deviation of the logarithms around the current values.
     :return: starts for `optimise`, with "penalty".
-    :raise ValueError: for other options.
+    :raise ValueError: for invalid options.
     """
     check_whole(0, num=num, seed=seed)
     check_number(0, width=width)

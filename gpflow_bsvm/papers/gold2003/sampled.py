@@ -1,5 +1,5 @@
-r"""The evidence of a support vector machine by sampling: exact gradients, and their integrals (Gold
-& Sollich 2003, sections 3.3 and 4.2). Draws are from the posterior
+r"""The evidence of a support vector machine by sampling: its exact gradients, and their integrals
+(Gold & Sollich 2003, sections 3.3 and 4.2). The draws are from the posterior
 
     Q(f | D) ~ N(f; 0, K) exp(-C sum_n l(y_n f_n)),    theta = K^-1 f.
 """
@@ -31,7 +31,7 @@ from .criterion import Criterion, Gradient
 from .mode import Mode, pull_back, root_of, svm_mode
 from .squared_hinge import SLACKS, likelihood_of, log_kappa, losses, slopes
 
-#: Smallest number of parts for averages; the scatter of parts gives the Monte Carlo error.
+#: Smallest number of parts for averages; their scatter measures the Monte Carlo error.
 _PARTS = 20
 #: The path to C is C t^4, with more rungs near 0, where the mean loss changes fastest.
 _POWER = 4
@@ -43,10 +43,10 @@ _DISAGREE = 1.5
 @dataclasses.dataclass(frozen=True)
 class Posterior:
     """
-    Draws of f, and of theta = K^-1 f, at one kernel and penalty, in parts of equal size.
+    Draws of f, and of theta = K^-1 f, for one kernel and penalty, in parts of equal size.
 
-    :ivar samples: draws of s = L^-1 f, by any sampler; see `samples.rhat()` and
-        `.effective_draws()` for the quality of the chains.
+    :ivar samples: draws of s = L^-1 f, from any sampler; `samples.rhat()` and `.effective_draws()`
+        measure the quality of the chains.
     :ivar mode: the support vector machine, whose f is the mode of this posterior.
     :ivar root: L, [N, N], of K = L L^T, including a jitter.
     """
@@ -88,8 +88,8 @@ class Posterior:
 def in_parts(values: AnyNDArray) -> AnyNDArray:
     """
     :param values: [chains, draws, ...].
-    :return: [parts, draws per part, ...], with equally many parts per chain. If the number of draws
-        is not divisible, the first draws of each chain are dropped.
+    :return: [parts, draws per part, ...], with the same number of parts for each chain. If the
+        number of draws is not divisible by it, the first draws of each chain are dropped.
     """
     chains, draws = values.shape[:2]
     each = min(draws, max(1, math.ceil(_PARTS / chains)))
@@ -119,11 +119,11 @@ class SampledEvidence(Criterion):
     The value requires `rungs`: it is the integral of eq. 18 from C = 0, where E = -log 2, by the
     Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
 
-    The sampler has the same seed for every kernel and penalty, so that the gradient is nearly
-    smooth in them. K includes a jitter, see `Posterior`.
+    The sampler uses the same seed for every kernel and penalty, so that the gradient is nearly a
+    smooth function of both. K includes a jitter, see `Posterior`.
 
     :ivar slack: "linear" or "quadratic".
-    :ivar sampler: `HMC`, or for linear slack `Gibbs`; more chains cost little.
+    :ivar sampler: `HMC` or, for linear slack, `Gibbs`; more chains cost little.
     :ivar rungs: number of nodes of the value's integral, or 0.
     """
 
@@ -144,13 +144,13 @@ class SampledEvidence(Criterion):
         """
         As in `Criterion`.
 
-        :raise ValueError: as in `Criterion`, or without `rungs`.
+        :raise ValueError: as in `Criterion`, or if `rungs` is 0.
         """
         return self.estimate(kernel, data, penalty).value
 
     def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
         """
-        :return: the value and its standard error due to sampling.
+        :return: the value, and its standard error due to sampling.
         :raise ValueError: as for the criterion.
         """
         C = check_penalty(penalty)
@@ -177,7 +177,7 @@ class SampledEvidence(Criterion):
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
         """
         Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. Only the Gram
-        matrix enters, so that the kernel may have a `White` part.
+        matrix matters, so that the kernel may include a `White`.
 
         :return: draws for this kernel and penalty.
         :raise ValueError: as for the criterion, or if the sampler does not support the likelihood.
@@ -193,7 +193,7 @@ class SampledEvidence(Criterion):
         """
         :return: the gradient, with standard errors from the scatter of chains and their parts. If
             no draw has slack (section 5.3.1), the mean is unreliable: standard errors are infinite,
-            with a warning. With `rungs` the value is included.
+            and a warning is raised. With `rungs`, the value is included.
         :raise ValueError: as for the criterion, but `rungs` may be 0.
         """
         value = self(kernel, data, penalty) if self.rungs else math.nan

@@ -26,8 +26,8 @@ _STEPS = 6
 def log_kappa_of_squares(penalty: tf.Tensor) -> tf.Tensor:
     """
     With C = 2 penalty, the sum over labels is largest where f = tanh(C f). Newton steps find this f
-    from f^2 = 1.5 (1 - 1 / C^2), which is above it, and exact as C tends to 1. The sum's derivative
-    in f is 0 there, so its derivative in the penalty may treat f as fixed.
+    from the start f^2 = 1.5 (1 - 1 / C^2), which is too large, but exact as C tends to 1. The sum's
+    derivative in f is 0 there, so its derivative in the penalty may treat f as fixed.
 
     :param penalty: [].
     :return: log kappa, 1 / kappa = max_f exp(-penalty (1 - f)^2) + exp(-penalty (1 + f)^2).
@@ -49,7 +49,7 @@ class SquaredHinge(Penalized, BinaryLikelihood):
         L(y | f) = exp(-penalty max(0, 1 - y f)^2).
 
     The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half the paper's C (used in
-    `gpflow_bsvm.papers.gold2003`), and equals scikit-learn's C.
+    `gpflow_bsvm.papers.gold2003`), and equal to scikit-learn's C.
 
     With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximizes the exact expectation,
 
@@ -58,14 +58,14 @@ class SquaredHinge(Penalized, BinaryLikelihood):
     Unlike the hinge, it has no kink, and its slope grows with the error, so that wrong labels have
     more weight.
 
-    See `BinaryLikelihood` for labels, link and normalization, `Penalized` for all arguments.
+    See `BinaryLikelihood` for labels, link and normalization, and `Penalized` for all arguments.
     """
 
     bounds = ("exact",)
     slack = "quadratic"
 
     def __init__(self, penalty: float = 1.0, *, normalizer: bool = False) -> None:
-        """Arguments as in `Penalized`; only the default of `penalty` differs."""
+        """Arguments are as in `Penalized`; only the default of `penalty` differs."""
         super().__init__(penalty, normalizer=normalizer)
 
     def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
@@ -114,8 +114,8 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
 def log_kappa(slack: str, penalty: float | tf.Tensor) -> tf.Tensor:
     """
     :param penalty: C, [].
-    :return: the logarithm of the normalizer, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), which
-        makes both labels sum to at most 1 (eq. 6).
+    :return: log kappa, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)); with this normalizer, both
+        labels sum to at most 1 (eq. 6).
     """
     penalty = tf.convert_to_tensor(penalty, tf.float64)
     if slack == "linear":

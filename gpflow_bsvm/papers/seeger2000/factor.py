@@ -1,15 +1,15 @@
-r"""Gaussians with factor-analysed covariance, and their free energy (Seeger 2000, section 2).
+r"""Gaussians with a factor-analyzed covariance, and their free energy (Seeger 2000, section 2).
 
     q(f) = N(mu, Sigma),   Sigma = V + sum_j c_j c_j^T,   V diagonal, j = 1..J,
     F    = -sum_n E_q log p(y_n | f_n) + KL(q || N(m, K)),
     2 KL = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
 
 log|Sigma| = log|V| + log|I + C^T V^-1 C| needs only a J x J matrix. With mu = m + L a, C = L B and
-V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n. In these units the prior has a = 0; without
-data the best V of rank 0 is u_n = 1, even if K is nearly singular. As in all factor analysis, the
-best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then I would be lost
-to rounding in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by half of that per
-row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest costs O(N^2 J).
+V_n = u_n / [K^-1]_nn, the trace is |B|^2 + sum_n u_n. In these units, the prior has a = 0; without
+data, the best V of rank 0 is u_n = 1, even if K is nearly singular. As in all factor analysis, the
+best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then rounding would
+lose the I in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by `LEAST_REST` / 2
+per row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest costs O(N^2 J).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ...likelihoods.labels import check_binary_labels, num_latents
 from ...models.batch import BatchBSVM, check_memory
 from ..as_bsvm import AsBSVM
 
-#: Lower limit of u_n. Otherwise optimizers of log u_n reach 1e-14, where F is wrong by 1e-3.
+#: Lower limit of u_n. Otherwise optimizers over log u_n reach 1e-14, where F is wrong by 1e-3.
 LEAST_REST = 1e-6
 
 
@@ -118,16 +118,16 @@ class FactorVGP(AsBSVM):
         ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
 
     F is the paper's free energy. q has N (J + 2) parameters, while `gpflow.models.VGP` has
-    N (N + 3) / 2: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best Gaussian. An
-    evaluation costs O(N^2 J), with a new kernel O(N^3).
+    N (N + 3) / 2: J = 0 is a diagonal covariance (Hinton and van Camp); J = N includes the best
+    Gaussian. An evaluation costs O(N^2 J), or O(N^3) with a new kernel.
 
     `NestedLoop` is the paper's algorithm; as with VGP, `gpflow.optimizers.Scipy` learns q and
-    kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other prediction,
-    by a support vector machine with the learned kernel.
+    kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other predictor, a
+    support vector machine with the learned kernel.
 
     V cannot represent a smooth kernel's correlations between neighbours: every direction in which K
     exceeds its smallest eigenvalue needs a factor. If the kernel includes a `gpflow.kernels.White`,
-    for instance of variance .1, few factors suffice. Otherwise the bound of a small rank is loose
+    for instance of variance .1, a few factors suffice. Otherwise the bound of a small rank is loose
     and prefers kernels without correlations.
 
     Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
@@ -140,7 +140,7 @@ class FactorVGP(AsBSVM):
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
-    #: Advice in errors: algorithms that fit it, or a model to fit instead.
+    #: Advice in errors: algorithms that fit this model, or a model to fit instead.
     fitted_by = "gpflow_bsvm.papers.seeger2000.NestedLoop, or its to_bsvm()"
 
     def __init__(
@@ -158,7 +158,7 @@ class FactorVGP(AsBSVM):
         :param likelihood: a likelihood of one latent function, such as `Hinge(bound="exact")`,
             `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
         :param rank: J, from 0 to N.
-        :param seed: seed of the initial factors, which are small and random, because factors of 0
+        :param seed: seed for the initial factors, which are small and random, because factors of 0
             would never change.
         :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
             latent functions, or an N that is too large for this machine's memory.
@@ -185,7 +185,7 @@ class FactorVGP(AsBSVM):
         self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn of equal rows: they count as separate points that differ by the jitter."""
+        """Warn of equal rows, which count as separate points that differ by the jitter."""
 
     def factored(self) -> FactoredGaussian:
         """:return: q, in the units of the prior."""
@@ -205,7 +205,7 @@ class FactorVGP(AsBSVM):
         """
         Compute the root of the prior with the current kernel.
 
-        :raise ValueError: if K has no Cholesky factor at any jitter, with the likely cause.
+        :raise ValueError: if K has no Cholesky factor at any jitter; the message has the cause.
         """
         if tf.executing_eagerly():
             self.prior_factor()  # finds the necessary jitter
@@ -238,7 +238,7 @@ class FactorVGP(AsBSVM):
 
 
 def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
-    """:raise ValueError: for several latent functions, or labels of other than two classes."""
+    """:raise ValueError: for several latent functions, or labels that are not of two classes."""
     needed = num_latents(likelihood, Y.shape[1])
     if needed != 1 or isinstance(kernel, MultioutputKernel):
         raise ValueError(

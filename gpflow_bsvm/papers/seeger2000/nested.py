@@ -1,4 +1,4 @@
-"""The nested loop of Seeger (2000): q inside, kernel outside."""
+"""The nested loop of Seeger (2000), with q in the inner loop and the kernel in the outer loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ...inference.run import Run, Step
 from ...likelihoods import sites
 from .factor import FactoredGaussian, FactorVGP, PriorRoot, factored_bound, moments, prior_root
 
-#: Outer iterations in a step, and correction pairs of the inner optimizer.
+#: Number of outer iterations in a step, and of correction pairs of the inner optimizer.
 _ITERATIONS = 5
 _PAIRS = 20
 
@@ -35,15 +35,15 @@ _PAIRS = 20
 @dataclass(frozen=True)
 class NestedLoop(Algorithm):
     """
-    Learn q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
-    Seeger (2000, section 2), minimizing the free energy F = -ELBO:
+    Learn q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` with the nested loop
+    of Seeger (2000, section 2), minimizing the free energy F = -ELBO:
 
         inner: L-BFGS finds q at fixed hyperparameters, scaled as in `scale_of`;
         outer: a quasi-Newton method moves the hyperparameters by the gradient of F at fixed q,
                which equals the gradient of min_q F at the inner optimum.
 
-    A step consists of outer iterations with a few inner searches each; a search starts at the end
-    of the previous search. The free energy never increases, because the best point is kept. Outer
+    A step consists of outer iterations, with a few inner searches each; a search starts where the
+    previous search ended. The free energy never increases, because the best point is kept. Outer
     variables are GPflow's unconstrained variables; if no hyperparameter is trainable, only the
     inner loop runs. Priors of hyperparameters count, as in `model.training_loss()`.
 
@@ -87,7 +87,7 @@ def scale_of(
 ) -> tf.Tensor:
     """
     The curvature of -F in a is I + L^T W L: 1 in some directions, as large as K's largest
-    eigenvalue in others. In R^T a and R^T B the curvature is about I.
+    eigenvalue in others. In R^T a and R^T B, it is about I.
 
     :return: Cholesky factor R of I + L^T W L, W the precisions of the sites at q.
     """
@@ -188,7 +188,7 @@ class _Loops(Run[NestedState, Step]):
         return float(value), gradient
 
     def _inner(self, root: PriorRoot) -> FactoredGaussian:
-        """:return: the best q for this root of the prior, starting from the best so far."""
+        """:return: the best q for this root of the prior, found from the best q so far."""
         R = self._scale(self.state.q, root, self._batch)
         for variable, value in zip(self._q, scaled(self.state.q, R)):
             variable.assign(value)

@@ -13,7 +13,7 @@ from ...likelihoods.base import VARIANCE_FLOOR, check_penalty
 from ...likelihoods.classes import BinaryLikelihood, expected_ramp, normal_pdf
 from ...likelihoods.labels import signs
 
-#: Normal tails are cut off after so many standard deviations; nodes per smooth part.
+#: Number of standard deviations after which normal tails are cut off; nodes per smooth part.
 _REACH = 8.5
 _NODES = 40
 _POINTS, _WEIGHTS = roots_legendre(_NODES)
@@ -34,11 +34,11 @@ class NormalizedHinge(BinaryLikelihood):
 
         log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f),
 
-    and training maximizes the exact expectation: of piecewise linear terms in closed form, of h by
-    Gauss-Legendre quadrature between its kinks.
+    and training maximizes the exact expectation, with piecewise linear terms in closed form, and h
+    by Gauss-Legendre quadrature between its kinks.
 
     Prediction uses the link of `BinaryLikelihood`, so that models with either hinge differ only in
-    training. The evidence can learn the penalty without a further normalizer.
+    training. The evidence can determine the penalty without another normalizer.
 
     :ivar penalty: a parameter, not trainable by default.
     """
@@ -72,7 +72,7 @@ class NormalizedHinge(BinaryLikelihood):
         return tf.reduce_sum(gain - self._expected_rest(Fmu, s), axis=-1)
 
     def _expected_rest(self, Fmu: tf.Tensor, s: tf.Tensor) -> tf.Tensor:
-        """:return: E h(f), f ~ N(Fmu, s^2), on the four intervals where h is smooth and not 0."""
+        """:return: E h(f), f ~ N(Fmu, s^2), from the four intervals where h is smooth and not 0."""
         near = tf.minimum(_FAR / (2 * self.penalty), 1.0)
         far = 1 + _FAR / self.penalty
         total = tf.zeros_like(Fmu)
