@@ -1,6 +1,6 @@
 """The command line: `gpflow-bsvm compare`, `gpflow-bsvm train` and `gpflow-bsvm predict`.
 
-TensorFlow is imported only after the arguments are read, so that help and errors are instant.
+TensorFlow is imported only after reading the arguments, so that help and errors appear at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 def main(argv: Sequence[str] | None = None) -> int:
     """
     :param argv: arguments without the program name; None: `sys.argv`.
-    :return: 0; 1 if every model or the output fails; 2 for bad input; 130 if interrupted.
+    :return: 0; 1 if every model or the output fails, 2 for bad input, 130 after an interrupt.
     """
     atexit.register(gc.freeze)  # at exit, collecting TensorFlow's graphs would take seconds
     parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")

@@ -1,4 +1,4 @@
-"""`gpflow-bsvm compare`: classifiers or regressors on the same folds of some data sets."""
+"""`gpflow-bsvm compare`: classifiers or regressors, compared on the same folds of data sets."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
     """
     Check the files before the slow import of TensorFlow.
 
-    :raise ValueError: for a file without a label column, or that results would overwrite.
+    :raise ValueError: for a file without a label column, or a file that results would overwrite.
     """
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
@@ -200,7 +200,7 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 
 def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
-    """:return: a line on the total time, compared with the fits of the slowest peers."""
+    """:return: a line with the total time, compared with the fits of the slowest peers."""
     from ..compare import report
 
     took = time.perf_counter() - args.begun
@@ -236,7 +236,7 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
 
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
-    """:return: 0, or 1 if the page failed, which does not affect the results."""
+    """:return: 0, or 1 if writing the page failed, which does not affect the results."""
     if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
     try:

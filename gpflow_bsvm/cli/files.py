@@ -1,4 +1,4 @@
-"""Tables read by the commands: options for their format and columns."""
+"""Tables that the commands read, and options for their format and columns."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FILES = (
 TASKS = ("classification", "regression")
 #: Options that a model file stores and `predict` uses.
 KEPT = ("dates", "na_values", "decimal", "thousands")
-#: Further stored options; `predict` only mentions them if it cannot read a file.
+#: Further stored options, which `predict` mentions only if it cannot read a file.
 OF_FILE = ("names", "encoding", "separator")
 #: Largest number of columns in an error about missing values.
 _MOST_HOLES = 5
-#: Options of a table, with their help: lists of names or texts, then single texts.
+#: Options of a table, with their help: lists of names or strings, then single strings.
 _LISTS = {
     "drop": ("A,B", "columns to leave out"),
     "words": ("A,B", "columns of categories that look like numbers or have many values"),
@@ -60,7 +60,7 @@ _IN_SHELL = {
 
 
 def find_and_show(data: str) -> list[str]:
-    """:return: the files of DATA; describes them if DATA is a directory."""
+    """:return: the files of DATA, after describing them if DATA is a directory."""
     paths = find_files(data)
     if os.path.isdir(data):
         show(about_folder(data, paths))
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
 
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
-    """:return: the given fields of `Reading`."""
+    """:return: the fields of `Reading` that are given."""
     names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
     given = {name: getattr(args, name, None) for name in names}
     given["separator"] = given.pop("sep")
@@ -98,7 +98,7 @@ def stored(args: argparse.Namespace) -> dict[str, Any]:
 
 def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     """
-    :return: the training table, for `args.task` or a detected task.
+    :return: the training table, for the task in `args` or a detected task.
     :raise ValueError: for a table unsuited to training.
     """
     args.sure = getattr(args, "sure", args.task == TASKS[0])
@@ -123,12 +123,12 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
 
 
 def split(text: str) -> list[str]:
-    """:return: the names in a line of CSV; none for an empty text."""
+    """:return: the names in a line of CSV; an empty list for an empty line."""
     return next(csv.reader(io.StringIO(text)), [])
 
 
 def in_shell(message: str) -> str:
-    """:return: an error in command-line terms: names=['a', 'b'] becomes --names a,b."""
+    """:return: an error, reworded for the shell: names=['a', 'b'] becomes --names a,b."""
     for python, shell in _IN_SHELL.items():
         message = message.replace(python, shell)
     message = re.sub(r"\bseparator=", "sep=", message)

@@ -105,7 +105,7 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
     """
     Read a model file before the slow import of TensorFlow.
 
-    :return: its training columns (numbered for a sparse file), and its stored fields of `Reading`.
+    :return: the training columns (numbered for a sparse file), and the stored fields of `Reading`.
     :raise ValueError: for a file without an estimator.
     """
     try:
@@ -144,7 +144,7 @@ def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
-    """:return: advice to repeat options given in training; empty if none were given."""
+    """:return: advice to repeat options given in training; "" if none were given."""
     told = [f"{name}={known[name]!r}" for name in OF_FILE if name in known and name not in given]
     return f"; training had {' '.join(told)}: repeat those that also apply here" if told else ""
 
@@ -190,7 +190,7 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
 
 
 def _without_formulas(table: Any) -> Any:
-    """:return: a data frame whose texts and header are not spreadsheet formulas."""
+    """:return: a data frame whose strings and header are not spreadsheet formulas."""
     texts = table.select_dtypes(exclude="number").columns
     table[texts] = table[texts].apply(methodcaller("map", _as_text_only))
     return table.rename(columns=_as_text_only)

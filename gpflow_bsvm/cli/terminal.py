@@ -1,4 +1,4 @@
-"""Shared by the commands: options, one-line errors, a quiet TensorFlow."""
+"""Code that the commands share: options, one-line errors, a quiet TensorFlow."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Parser(argparse.ArgumentParser):
     """A parser that shows errors in one line, and reads -99,NA as a value, not an option."""
 
     def __init__(self, *args: Any, **how: Any) -> None:
-        """Arguments of `ArgumentParser`."""
+        """See `ArgumentParser`."""
         super().__init__(*args, **how)
         self._negative_number_matcher = re.compile(r"-\d")
 
     def error(self, message: str) -> NoReturn:
-        """End the process."""
+        """End the process after printing the message."""
         self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
 
 
@@ -48,7 +48,7 @@ def import_quietly() -> None:
     os.environ.setdefault(LEVEL, "3")
     with quiet():
         import check_shapes  # imports TensorFlow
-    # Writing shapes into the docstrings of GPflow would take 2 s.
+    # GPflow would take 2 s to write shapes into its docstrings.
     check_shapes.set_rewrite_docstrings(None)
     import gpflow_bsvm.quiet  # noqa: F401
 
@@ -57,7 +57,7 @@ def import_quietly() -> None:
 
 @contextlib.contextmanager
 def told_in_lines() -> Iterator[None]:
-    """Show each warning once, in one line like an error, without advice on Python."""
+    """Show each warning once, in one line as for errors, without advice on Python parameters."""
     told = set[str]()
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -72,13 +72,13 @@ def told_in_lines() -> Iterator[None]:
 
 
 def fail(code: int, message: object) -> int:
-    """:return: the exit code; prints the error in a line."""
+    """:return: the exit code, after printing the error in a line."""
     print(f"{PROGRAM}: error: {message}", file=sys.stderr)
     return code
 
 
 def show(text: str) -> None:
-    """Print a text, replacing characters that the terminal lacks."""
+    """Print a string, replacing characters that the terminal lacks."""
     encoding = sys.stdout.encoding or "ascii"
     try:
         text.encode(encoding)

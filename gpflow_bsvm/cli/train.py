@@ -26,7 +26,7 @@ from .files import (
 )
 from .terminal import import_quietly, integer, show
 
-#: Number of rows to read at a time if all stay in memory.
+#: Number of rows to read at a time if all rows stay in memory.
 _MEMORY_ROWS = 2**17
 #: Number of rows used to detect columns of row numbers.
 _FIRST_ROWS = 1000
@@ -145,7 +145,7 @@ def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _sparse(rows: Any) -> Any:
-    """:return: X of svmlight files; None for other files, or if some columns are texts."""
+    """:return: X of svmlight files; None for other files, or if a column holds strings."""
     from scipy import sparse
 
     files = rows.table.files

@@ -1,4 +1,4 @@
-"""The compared models. Each fits and predicts, independently of the protocol."""
+"""The compared models, which fit and predict independently of the protocol."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..likelihoods.labels import with_both_classes
 from .task import KernelSettings, Skipped
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
-#: Multiples of 1 / (2 lengthscale^2) to search for gamma if the kernel is learned.
+#: Candidates for gamma if the kernel is learned, as multiples of 1 / (2 lengthscale^2).
 SVC_GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
@@ -34,9 +34,9 @@ class Task(NamedTuple):
 
 class Baseline(ABC):
     """
-    A compared model: classifiers define `_predict`, regressors `predict_numbers`.
+    A compared model. Classifiers define `_predict`, and regressors define `predict_numbers`.
 
-    :ivar note: a remark on the latest fit for the reader, or an empty string.
+    :ivar note: a remark for the reader on the latest fit, or an empty string.
     :ivar last_gain: the relative increase of the model's own bound at the end of the latest fit;
         NaN for a model without a bound.
     """
@@ -47,7 +47,7 @@ class Baseline(ABC):
     def fit(
         self, X: AnyNDArray, y: AnyNDArray, Z: AnyNDArray, kernel: KernelSettings, seed: int
     ) -> None:
-        """Arguments as in `Task`."""
+        """Fit the model; arguments are as in `Task`."""
         self.note = self._fit(Task(X, y, Z, kernel, seed))
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Baseline(ABC):
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """
         :param y: [N], the true labels.
-        :return: densities of y and further predictions, see `regression.columns`.
+        :return: densities of y and other predictions, see `regression.columns`.
         """
         raise NotImplementedError
 
@@ -90,7 +90,7 @@ class Estimator(Baseline):
 
 
 def classifier(task: Task) -> BSVMClassifier:
-    """:return: `BSVMClassifier` with its defaults; it chooses M itself."""
+    """:return: `BSVMClassifier` with its defaults, which chooses M itself."""
     if not task.kernel.learn:
         raise Skipped("it learns its kernel, which is fixed here")
     return BSVMClassifier(random_state=task.seed).fit(task.X, task.y)
@@ -98,10 +98,10 @@ def classifier(task: Task) -> BSVMClassifier:
 
 def svc(task: Task) -> CalibratedClassifierCV:
     """
-    scikit-learn's `SVC`. 3-fold grid search chooses C (which includes the kernel's variance) and,
-    if the kernel is learned, gamma. Platt scaling on 5 folds (fewer if the rarest class has fewer
-    rows) gives probabilities. More than two classes are one-vs-one, scaled class by class, then
-    normalized.
+    Make scikit-learn's `SVC`. A 3-fold grid search chooses C (which includes the kernel's variance)
+    and, if the kernel is learned, gamma. Platt scaling on 5 folds (fewer if the rarest class has
+    fewer rows) gives probabilities. More than two classes are one-vs-one; their probabilities are
+    scaled class by class, then normalized.
     """
     X, y, _, kernel, seed = task
     factors = np.array(SVC_GAMMAS if kernel.learn else (1.0,))

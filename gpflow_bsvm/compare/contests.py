@@ -1,4 +1,4 @@
-"""Pairwise tests of models on a data set, used for all stars and verdicts."""
+"""Pairwise tests of models on a data set, the basis of all stars and verdicts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Interval(NamedTuple):
 @dataclass(frozen=True)
 class Contest:
     """
-    Models compared by one score on the same held-out rows, in order of mean loss.
+    Models in order of mean loss, compared by one score on the same held-out rows.
 
     :ivar score: a name in `Kind.losses`.
     :ivar num_rows: number of rows predicted by all of them.
     :ivar losses: mean loss of each model, with a 95 % interval.
     :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
-        other's. The paired t intervals have level 1 - 0.05 / P for P pairs: jointly 95 %
-        (Bonferroni).
+        other model's loss. The paired t intervals have level 1 - 0.05 / P for P pairs, which is
+        jointly 95 % (Bonferroni).
     """
 
     score: str
@@ -65,8 +65,8 @@ class Contest:
 def contest(comparison: Comparison, score: str) -> Contest | None:
     """
     Compare all pairs of models on held-out rows. The intervals ignore the variation over training
-    sets. Only the models with predictions for the most folds take part, on the folds that they all
-    share.
+    sets. Only models with predictions for the largest number of folds take part, on the folds that
+    all of them share.
 
     :param score: a name in `comparison.kind.losses`.
     :return: the contest; None if no model has predictions.
@@ -89,7 +89,7 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
 
 
 def contests(comparison: Comparison) -> list[Contest]:
-    """:return: contests of all scores; none if no model has predictions."""
+    """:return: the contests of all scores; empty if no model has predictions."""
     found = [contest(comparison, score) for score in comparison.kind.losses]
     return [held for held in found if held is not None]
 
@@ -103,7 +103,7 @@ def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyND
 
 
 def _interval(values: AnyNDArray, level: float) -> Interval:
-    """:return: Student's t interval; if all values are equal, just the mean."""
+    """:return: Student's t interval; if all values are equal, only their mean."""
     mean = float(values.mean())
     if len(values) < 2 or not np.ptp(values):
         return Interval(mean, mean, mean)

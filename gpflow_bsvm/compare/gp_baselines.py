@@ -24,13 +24,13 @@ from .registry import BASELINES, CLASSES
 from .task import Skipped
 from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
 
-#: For GPflow's Softmax. Its ELBO is a mean of 100 draws: too noisy to judge convergence by
-#: single values. Steps of size 1 overshoot to NaN within ten steps.
+#: For GPflow's Softmax, whose ELBO is a mean of 100 draws, too noisy to judge convergence by single
+#: values. Steps of size 1 overshoot to NaN within ten steps.
 MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
 #: For GPflow's RobustMax, which is far from log-concave: from the prior, even steps of 0.01 make
 #: the covariance indefinite.
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
-#: For GPflow's Gaussian, where a step of 1 is exact.
+#: For GPflow's Gaussian, for which a step of size 1 is exact.
 CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
 
 
@@ -60,8 +60,8 @@ class GaussianProcess(Baseline):
 
 class SVGPBaseline(GaussianProcess):
     """
-    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data, alternating with
-    Adam on kernel and likelihood until the ELBO converges (`Trainer`).
+    `gpflow.models.SVGP`, trained on all data by GPflow's compiled `NaturalGradient`, alternating
+    with Adam on kernel and likelihood, until the ELBO converges (`Trainer`).
     """
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
@@ -70,7 +70,7 @@ class SVGPBaseline(GaussianProcess):
         self._kind: Any = None  #: arguments of the trainer
 
     def _fit(self, task: Task) -> str:
-        """Fit; after a failure try the next smaller step size, and note it."""
+        """Fit the model; after a failure, try the next smaller step size, and note it."""
         X, y, Z, kernel, _ = task
         kind = (Z.shape, kernel.learn, bool(kernel.offset))
         notes = list[str]()
@@ -97,12 +97,12 @@ class SVGPBaseline(GaussianProcess):
 
 class BSVMBaseline(GaussianProcess):
     """
-    `gpflow_bsvm.models.BSVM`, fitted by `gpflow_bsvm.fit`. If the kernel is learned, `VEM` fits
-    the model, then any link is calibrated.
+    `gpflow_bsvm.models.BSVM`, fitted by `gpflow_bsvm.fit`. If the kernel is learned, `VEM` fits the
+    model; then its link, if any, is calibrated.
     """
 
     def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
-        """:param likelihood: a factory, called for each fit."""
+        """:param likelihood: a factory that is called for each fit."""
         self._likelihood = likelihood
 
     def _fit(self, task: Task) -> str:
@@ -144,7 +144,7 @@ def _svgp(C: int) -> SVGPBaseline:
     return SVGPBaseline(gpflow.likelihoods.Softmax(C), MONTE_CARLO)
 
 
-#: Factories of the models in `registry.BASELINES` for C classes, 0 for numbers.
+#: Factories of the models in `registry.BASELINES`, as functions of C (0 for numbers).
 FACTORIES: dict[str, Callable[[int], Baseline]] = {
     "BSVMClassifier": lambda C: Estimator(classifier),
     "BSVMRegressor": lambda C: regression.Regressor(),

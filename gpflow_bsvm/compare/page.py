@@ -28,13 +28,13 @@ def write_page(
     comparisons: Sequence[Comparison], path: Path, *, command: str = "", pictures: bool = True
 ) -> None:
     """
-    Write the page. An old file stays until the new one is complete.
+    Write the page. An old file stays until the new file is complete.
 
-    :param comparisons: in page order, including any that an interrupt prevented.
-    :param command: the command behind them, shown on the page.
-    :param pictures: whether to draw pictures; needs Matplotlib.
+    :param comparisons: comparisons in page order, even those that an interrupt prevented.
+    :param command: the command that ran them, shown on the page.
+    :param pictures: whether to draw pictures, which needs Matplotlib.
     :raise ValueError: if no comparison has a score.
-    :raise ImportError: without jinja2, and without Matplotlib for pictures.
+    :raise ImportError: if jinja2 is missing or, for pictures, Matplotlib.
     :raise OSError: if the file cannot be written.
     """
     text = page(comparisons, command=command, pictures=pictures)
@@ -43,7 +43,7 @@ def write_page(
 
 
 def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool = True) -> str:
-    """:return: the page; arguments and errors as for `write_page`."""
+    """:return: the page; arguments and errors are as in `write_page`."""
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
@@ -102,8 +102,8 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: for each model and loss, the number of sets without a better model, and the number of
-        all sets; empty for a single set.
+    :return: for each model and loss, the number of sets on which no model is better, and the number
+        of all sets; empty for a single set.
     """
     if len(shown) < 2:
         return []
@@ -116,7 +116,7 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
-    """:return: sentences on sets that an interrupt cut short."""
+    """:return: sentences about sets that an interrupt cut short."""
     early = {True: "ended early; only finished fits are shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
@@ -129,5 +129,5 @@ def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
 
 
 def rounded(value: float) -> str:
-    """:return: the number with three decimals, or two significant digits if it is small."""
+    """:return: the number with three decimals or, if small, with two significant digits."""
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"

@@ -1,4 +1,4 @@
-"""Comparisons in several processes, each of which runs one model on all folds of one data set."""
+"""Comparisons in several processes; a task runs one model on all folds of one data set."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tqdm.auto import tqdm
 from ..datasets import Dataset
 from .protocol import Comparison, FoldScore, Held, Settings
 
-#: Number of a comparison, model, and its `fold_scores` and `held_out`.
+#: The number of a comparison, a model, and its `fold_scores` and `held_out`.
 Result = tuple[int, str, list[FoldScore], dict[str, dict[int, Held]]]
 
 
 def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator[Comparison]:
     """
-    Run comparisons, and yield each of them when all its models are done.
+    Run comparisons, and yield each comparison when all its models are done.
 
     :param jobs: number of processes, which share the cores; 1: this process.
-    :param bar: their `progress_bar`.
+    :param bar: the comparisons' `progress_bar`.
     :raise ChildProcessError: if a process was killed; finished models are kept.
     """
     if jobs == 1:

@@ -17,10 +17,10 @@ from .report import summary
 if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
 
-#: Limits of a confusion matrix: most classes with printed numbers, longest class name.
+#: Limits of a confusion matrix: the most classes with printed numbers, the longest class name.
 _MOST_NUMBERS = 12
 _LONGEST_NAME = 12
-#: Longest data set name in a title.
+#: The longest name of a data set in a title.
 _LONGEST_TITLE = 60
 #: Scores drawn against training time.
 _DRAWN = {"classification": ("error", "nll"), "regression": ("mse", "nll")}
@@ -32,7 +32,7 @@ def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     confusion matrix (if C > 2) or predictions against true numbers; and two scores, with standard
     deviations over folds, against training time.
 
-    :raise ImportError: without matplotlib.
+    :raise ImportError: if matplotlib is missing.
     """
     _figure(comparison).savefig(path, dpi=130)
 
@@ -62,7 +62,7 @@ def _figure(comparison: Comparison) -> Any:
 
 
 def shown(text: str, most: int) -> str:
-    """:return: a user's text, shortened, with $ escaped (Matplotlib would read a formula)."""
+    """:return: a user's string, shortened, with $ escaped (it starts a formula in Matplotlib)."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return cut.replace("$", r"\$")
 
@@ -128,7 +128,7 @@ def _draw_times(
 
 
 def _mark_seconds(ax: Axes) -> None:
-    """Set ticks at 1, 2 and 5 times powers of ten; if there are many, only at the powers."""
+    """Set ticks at 1, 2 and 5 times powers of ten or, if these are too many, at powers of ten."""
     low, high = ax.dataLim.intervalx * (0.95, 1.05)
     powers = np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = np.outer(10.0**powers, (1, 2, 5) if high < 200 * low else (1,)).ravel()

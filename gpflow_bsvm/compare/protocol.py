@@ -1,4 +1,4 @@
-"""The protocol: folds, scaling, kernel and inducing points shared by all models."""
+"""The protocol: the folds, scaling, kernel and inducing points that all models share."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Kind:
     """
     Scores of predictions P [n, K] for held-out labels y [n].
 
-    :ivar metrics: metrics by name.
-    :ivar evaluate: values of all `metrics` for y and P, by name.
-    :ivar losses: row losses [n] of the `metrics` that average over rows.
+    :ivar metrics: the metrics by name.
+    :ivar evaluate: a function that returns the values of all `metrics` for y and P, by name.
+    :ivar losses: functions that return row losses [n], for `metrics` that average over rows.
     :ivar predict: a function that computes P of a fitted model for a fold's held-out rows.
     """
 
@@ -72,8 +72,8 @@ KINDS = {"classification": OF_CLASSES, "regression": OF_NUMBERS}
 class Settings:
     """
     :ivar folds: number of folds of the cross-validation, stratified for classes.
-    :ivar num_inducing: the largest M; fewer distinct training rows give fewer points.
-    :ivar fixed_kernel: whether the initial kernel of all models stays fixed.
+    :ivar num_inducing: maximum number of inducing points; fewer distinct rows give fewer points.
+    :ivar fixed_kernel: whether all models keep the initial kernel.
     :ivar seed: seed of folds, inducing points and the models' own splits.
     :ivar task: "classification" or "regression".
     """
@@ -98,9 +98,9 @@ class FoldScore:
     :ivar model: name of the model in `BASELINES`.
     :ivar fold: number of the fold, from 0.
     :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
-    :ivar scores: metrics of the comparison's kind on the held-out part, by name.
+    :ivar scores: values of the metrics on the held-out part, by name.
     :ivar train_seconds: time to set up and fit the model; fold 0 includes TensorFlow's tracing.
-    :ivar predict_us: microseconds per held-out row, in a second call (the first traces).
+    :ivar predict_us: microseconds per held-out row, in a second call (the first call traces).
     :ivar last_gain: see `gpflow_bsvm.compare.baselines.Baseline`.
     """
 
@@ -121,7 +121,7 @@ class FoldScore:
 
 class Comparison:
     """
-    All models on all folds of one data set. `fold_scores` keeps finished work, even if `run` is
+    All models on all folds of one data set. `fold_scores` keeps finished results even if `run` is
     interrupted.
 
     :ivar kind: classes or numbers.
@@ -135,7 +135,7 @@ class Comparison:
         self, dataset: Dataset, settings: Settings, models: Sequence[str] | None = None
     ) -> None:
         """
-        :param models: names in `BASELINES`; None: the default for these labels.
+        :param models: names in `BASELINES`; None: the default models for these labels.
         :raise ValueError: for fewer than two classes, or a class with fewer rows than folds.
         """
         self.dataset = dataset
@@ -176,7 +176,7 @@ class Comparison:
             self._sort()
 
     def add(self, scores: Sequence[FoldScore], held_out: dict[str, dict[int, Held]]) -> None:
-        """Add `fold_scores` and `held_out` of another process, which ran some of `models`."""
+        """Add `fold_scores` and `held_out` of another process, which ran some of the `models`."""
         self.fold_scores += scores
         self.held_out |= held_out
         self._sort()
@@ -194,7 +194,7 @@ class Comparison:
 
     @property
     def ended_early(self) -> bool:
-        """:return: True if there are results, but not for all models and folds."""
+        """:return: True if there are results, but not for all models on all folds."""
         return 0 < len(self.fold_scores) < self.num_fits
 
     @property
@@ -229,7 +229,7 @@ class Comparison:
 def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tqdm:
     """
     :param progress: whether to show a bar (None: on terminals).
-    :return: one bar for all fits.
+    :return: a single bar for all fits.
     """
     total = sum(one.num_fits for one in comparisons)
     return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)

@@ -1,4 +1,4 @@
-"""The compared models by name. TensorFlow is imported when a model is made, not here.
+"""The compared models by name. TensorFlow is imported only when a model is made.
 
 To add a model, write a `gpflow_bsvm.compare.baselines.Baseline`, and enter it in `BASELINES` with a
 factory.
@@ -22,9 +22,9 @@ FIXED = ("fixed",)
 @dataclass(frozen=True)
 class Entry:
     """
-    :ivar description: text for the help, the output and the page.
-    :ivar factory: makes a `Baseline` for C classes; None: the factory of this name in
-        `gp_baselines`.
+    :ivar description: its description in the help, the output and the page.
+    :ivar factory: a function that makes a `Baseline` for C classes; None: the factory of this name
+        in `gp_baselines`.
     :ivar only: the kinds of labels that the model accepts, from `KINDS`.
     :ivar default: kernels (`LEARNT`, `FIXED`) for which the model runs by default.
     """
@@ -39,7 +39,7 @@ class Entry:
         return (NUMBERS if num_classes == 0 else TWO if num_classes == 2 else MORE) in self.only
 
 
-#: Entries by name on the command line and in tables. C: number of classes.
+#: Entries by their names on the command line and in tables. C is the number of classes.
 BASELINES = {
     "bsvm": Entry(
         "Bayesian SVM: hinge (C > 2: Crammer and Singer's; numbers: epsilon-insensitive); "
@@ -65,7 +65,7 @@ BASELINES = {
     "svr": Entry("scikit-learn's SVR by grid search", only=(NUMBERS,), default=LEARNT),
     "boosting": Entry("scikit-learn's trees by grid search", only=(NUMBERS,), default=LEARNT),
 }
-#: Models that have no inducing points or choose their number.
+#: Models without inducing points, or that choose their number.
 WITHOUT_M = ("BSVMClassifier", "BSVMRegressor", "svc", "svr", "boosting")
 #: Models of other packages.
 PEERS = ("svgp", "svgp-robustmax", "svc", "svr", "boosting")

@@ -1,6 +1,6 @@
-"""Numbers as labels: predictive distributions, their scores, and scikit-learn's models.
+"""Regression: predictive distributions, their scores, and scikit-learn's models.
 
-Labels are standardized by the training rows, so that errors and densities are comparable across
+Labels are standardized with the training rows, so that errors and densities are comparable across
 data sets. Methods without a density (SVR, boosting) get a Gaussian with the deviation of
 cross-validated residuals.
 """
@@ -23,7 +23,7 @@ from ..metrics import Metric
 from ..prediction import predict_log_density
 from .baselines import Baseline, Task
 
-#: Levels of the predicted quantiles; the first and the last bound an interval of 90 %.
+#: Levels of the predicted quantiles; the first and the last are the ends of a 90 % interval.
 LEVELS = tuple(np.linspace(0.05, 0.95, 10))
 
 
@@ -68,7 +68,7 @@ METRICS = {
 def evaluate(y: AnyNDArray, P: AnyNDArray) -> dict[str, float]:
     """
     :param y: [n]; P: [n, 2 + T], see `columns`.
-    :return: values of all `METRICS`.
+    :return: the values of all `METRICS`.
     :raise ValueError: for predictions that are not finite.
     """
     if not np.isfinite(P).all():
@@ -94,7 +94,7 @@ class Searched(Baseline):
     """A scikit-learn regressor with options chosen by 3-fold cross-validation."""
 
     def __init__(self, estimator: Any, grid: Any) -> None:
-        """:param grid: as for `GridSearchCV`."""
+        """:param grid: a grid of options, as for `GridSearchCV`."""
         folds = KFold(3, shuffle=True, random_state=0)
         self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
 

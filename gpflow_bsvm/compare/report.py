@@ -1,4 +1,4 @@
-"""Output of a comparison: a table, sentences, results.csv and results.json."""
+"""The output of a comparison: a table, sentences, results.csv and results.json."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .machine import provenance
 from .protocol import Comparison, FoldScore
 from .registry import PEERS, WITHOUT_M
 
-#: Heading and digits of the columns besides the metrics.
+#: Headings and digits of the columns other than metrics.
 TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
 
 
@@ -38,7 +38,7 @@ def prepare_output(directory: Path) -> None:
 
 
 def frame(scores: Sequence[FoldScore]) -> Any:
-    """:return: a pandas data frame, one row per data set, model and fold."""
+    """:return: a pandas data frame with one row per data set, model and fold."""
     pandas = require("pandas")
     records = [asdict(score) | score.scores for score in scores]
     columns = ["dataset", "model", "fold", "status", *_names(scores), *TIMES, "last_gain"]
@@ -55,7 +55,7 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     :return: one record per data set and model, in order of appearance: numbers of successful folds
         and of all folds; mean, standard deviation and median over successful folds; the largest
         `last_gain`; counts of statuses other than "ok". If there are other folds, times omit fold
-        0, in which TensorFlow traces.
+        0, where TensorFlow traces.
     """
     records = []
     values = [*_names(scores), *TIMES]
@@ -103,7 +103,7 @@ def table(comparison: Comparison) -> str:
 
 
 def verdicts(comparison: Comparison) -> list[str]:
-    """:return: a sentence for each pair of models; none after an early end."""
+    """:return: a sentence for each pair of models; empty if the comparison ended early."""
     held = contests(comparison)
     if not held or comparison.ended_early:
         return []
@@ -135,7 +135,7 @@ def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, st
 
 
 def seconds_of_peers(comparison: Comparison) -> float:
-    """:return: the training time of the slowest of `PEERS`, including tracing; 0 without peers."""
+    """:return: the training time of the slowest of `PEERS`, with tracing; 0 if there are none."""
     good = [score for score in comparison.fold_scores if score.ok]
     return max(sum(one.train_seconds for one in good if one.model == peer) for peer in PEERS)
 

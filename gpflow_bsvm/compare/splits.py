@@ -39,13 +39,13 @@ def folds(
     X: AnyNDArray, y: AnyNDArray, num_folds: int = 10, seed: int = 0, num_inducing: int = 100
 ) -> Iterator[Fold]:
     """
-    Yield folds of shuffled rows, scaled by their training part, and stratified for classes.
+    Yield folds of shuffled rows, scaled by their training part and, for classes, stratified.
 
-    :param X: [N, D]; y: [N], in 0..C-1 (see `class_labels`), or floats, which their training part
-        standardizes.
+    :param X: [N, D]; y: [N], in 0..C-1 (see `class_labels`), or floats, which are standardized with
+        the training part.
     :param seed: seed of the shuffle; the inducing points of fold k use seed + k.
-    :param num_inducing: the largest M, by k-means on the training part; fewer distinct rows give
-        fewer points.
+    :param num_inducing: maximum number of inducing points, found by k-means on the training part;
+        fewer distinct rows give fewer points.
     """
     numbers = y.dtype.kind == "f"
     splits = (KFold if numbers else StratifiedKFold)(num_folds, shuffle=True, random_state=seed)
@@ -67,7 +67,7 @@ def make_scaler() -> Pipeline:
 
 def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    :return: labels [C], sorted or in the order of their type, and y [N], indices into them.
+    :return: labels [C], sorted or in the order of their type, and y [N], their indices.
     :raise ValueError: for a single label, or labels that look like a regression target.
     """
     labels = np.array(dataset.order) if dataset.order else np.unique(dataset.y)

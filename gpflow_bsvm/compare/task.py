@@ -12,11 +12,11 @@ class Skipped(Exception):
 @dataclass(frozen=True)
 class KernelSettings:
     """
-    :ivar lengthscale: lengthscale of the squared exponential kernel, on standardized features.
+    :ivar lengthscale: lengthscale of the squared exponential kernel on standardized features.
     :ivar variance: variance of the kernel.
-    :ivar learn: whether to learn the kernel from these initial values (for Gaussian processes,
-        one lengthscale per feature) or to fix them.
-    :ivar offset: variance of a constant kernel added for Gaussian processes; 0: none.
+    :ivar learn: whether to learn the kernel from these initial values (for Gaussian processes, one
+        lengthscale per feature); if not, they stay fixed.
+    :ivar offset: variance of a constant kernel that is added for Gaussian processes; 0: none.
     """
 
     lengthscale: float

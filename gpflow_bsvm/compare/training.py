@@ -43,8 +43,8 @@ class NaturalGradientSteps:
     :ivar sizes: step sizes in (0, 1] for a fixed kernel; the first that works is used.
     :ivar learning: step sizes while learning the kernel.
     :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
-    :ivar window: number of ELBOs averaged by the stopping rule; 1 if they have no noise.
-    :ivar rounds: `window` while learning the kernel.
+    :ivar window: number of ELBOs that the stopping rule averages; 1 if they have no noise.
+    :ivar rounds: the same number while learning the kernel.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
@@ -55,7 +55,7 @@ class NaturalGradientSteps:
 
 
 def make_kernel(settings: KernelSettings, num_features: int) -> Kernel:
-    """:return: a kernel; if learned, with priors and one lengthscale per feature."""
+    """:return: a kernel; if it is learned, with priors and one lengthscale per feature."""
     shape = (num_features,) if settings.learn else ()
     kernel = SquaredExponential(settings.variance, np.full(shape, settings.lengthscale))
     if settings.offset:
@@ -80,7 +80,7 @@ class Trainer:
         kernel: KernelSettings,
         steps: NaturalGradientSteps,
     ) -> None:
-        """:param Z: [M, D]; only its shape and the kernel's count; `reset` sets values."""
+        """:param Z: [M, D]; only its shape (and the kernel's) matters: `reset` sets values."""
         num_latents = likelihood.latent_dim or 1
         own = make_kernel(kernel, Z.shape[1])
         self.model = gpflow.models.SVGP(own, likelihood, Z, num_latent_gps=num_latents)
@@ -88,9 +88,9 @@ class Trainer:
         self._learn = kernel.learn
         self._variables = self.model.kernel.trainable_variables + likelihood.trainable_variables
         self._begun = [variable.numpy() for variable in likelihood.trainable_variables]
-        # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
+        # GPflow's Bernoulli accepts only floats as labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
-        # Folds differ by a row: without signatures each new length would be traced again.
+        # Folds differ by a row: without signatures, each new length would be traced again.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
         data = (X, tf.TensorSpec([None, 1], self._label_dtype))
         self._gamma = tf.Variable(1.0, dtype=default_float())  # may grow at each step
@@ -119,13 +119,13 @@ class Trainer:
 
     def train(self, X: AnyNDArray, y: AnyNDArray, gamma: float) -> bool:
         """
-        Learn kernel and likelihood, if requested, by up to `KERNEL_ROUNDS` rounds of a
-        natural-gradient step on q and an Adam step on the rest, at fixed inducing points. Then take
+        If requested, learn kernel and likelihood by up to `KERNEL_ROUNDS` rounds of a
+        natural-gradient step on q and an Adam step on the rest, at fixed inducing points. Then make
         natural-gradient steps. Both end when the ELBO converges, see `_settled`.
 
         :param gamma: step size.
-        :return: True if both converged.
-        :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
+        :return: True if both have converged.
+        :raise FloatingPointError: if q or the ELBO is not finite, or the last ELBO is below the first.
         """
         data = tf.constant(X), tf.constant(y[:, None].astype(self._label_dtype))
         steps = self._elbos(self._natural_step, MAX_STEPS, data, gamma)
@@ -157,7 +157,7 @@ class Trainer:
         data: tuple[tf.Tensor, tf.Tensor],
         gamma: float,
     ) -> Iterator[float]:
-        """Yield the ELBO that each step reports."""
+        """Yield the ELBO of each step."""
         X, Y = data
         for number in range(num_steps):
             ramp = GROWTH**number / len(X) if self._steps.ramp else 1.0
@@ -172,7 +172,7 @@ class Trainer:
 
     def _step_q(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """
-        A natural-gradient step.
+        Make a natural-gradient step.
 
         :return: the ELBO before the step, so that the stopping rule needs no extra pass.
         """
@@ -187,7 +187,7 @@ class Trainer:
 
     def _step_both(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """
-        A natural-gradient step, then an Adam step on kernel and likelihood.
+        Make a natural-gradient step, then an Adam step on kernel and likelihood.
 
         :return: the ELBO between the two steps.
         """
@@ -207,8 +207,8 @@ def relative_gain(before: float, last: float) -> float:
 
 def _settled(elbos: list[float], window: int, tolerance: float) -> bool:
     """
-    :return: True if the mean ELBOs of the last two windows differ relatively by at most
-        `tolerance`, or by at most their difference's standard error (for Monte Carlo ELBOs).
+    :return: True if the relative difference between the mean ELBOs of the last two windows is at
+        most `tolerance`, or (for Monte Carlo ELBOs) at most its standard error.
     """
     if len(elbos) < 2 * window:
         return False

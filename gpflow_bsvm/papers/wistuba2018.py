@@ -178,7 +178,7 @@ class _Sweeps(Run[ClassState, Step]):
 def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
     """
     Compute the entropy of the softmax of f's means, ignoring variances: the point-estimate policy
-    of Wistuba & Rawat (2018), section 4.3.1. With a single latent function, the softmax is of (0, f).
+    of Wistuba & Rawat (2018), section 4.3.1. With one latent function, the softmax is of (0, f).
 
     :return: [N], in nats.
     :raise ValueError: for ordered classes, which share latent functions.

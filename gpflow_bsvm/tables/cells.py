@@ -23,7 +23,7 @@ _PLAIN = r"u?int(8|16|32)|int64|float|double|bool|null"
 
 
 def is_a(kind: Any, pattern: str = TEXT) -> bool:
-    """:return: True if the type, or a dictionary's value type, matches."""
+    """:return: True if the type, or the value type of a dictionary, matches."""
     kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
     return re.fullmatch(pattern, str(kind)) is not None
 
@@ -39,13 +39,13 @@ def as_text(cells: Any) -> Any:
 
 
 def as_labels(cells: Any) -> Any:
-    """:return: the column if it has numbers or (ordered) categories; else its strings."""
+    """:return: the column if it holds numbers or (ordered) categories; else its strings."""
     category = is_a(cells.type) and arrow.types.is_dictionary(cells.type)
     return cells if category or is_a(cells.type, _PLAIN) else as_text(cells)
 
 
 def cast(cells: Any, kind: Any) -> Any:
-    """:return: the column as another type; None if some strings do not fit."""
+    """:return: the column as another type; None if a string does not fit."""
     try:
         return compute.cast(cells, kind, safe=False)
     except arrow.ArrowInvalid:
@@ -53,13 +53,13 @@ def cast(cells: Any, kind: Any) -> Any:
 
 
 def as_truth(texts: Any) -> Any:
-    """:return: booleans for the strings true and false (any case); None if others occur."""
+    """:return: booleans for the strings true and false (in any case); None if others occur."""
     fit = compute.match_substring_regex(texts, r"^(?i:true|false)$")
     return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None
 
 
 def in_ascii(texts: Any) -> Any:
-    """:return: strings in which typographic spaces and minus signs become ASCII."""
+    """:return: the strings, with typographic spaces and minus signs converted to ASCII."""
     replace = compute.replace_substring_regex
     return replace(replace(texts, "[\u00a0\u2009\u202f]", " "), "^\u2212", "-")
 
@@ -67,7 +67,7 @@ def in_ascii(texts: Any) -> Any:
 def without(cells: Any, missing: Sequence[str]) -> Any:
     """
     :param cells: a column of strings or of numbers.
-    :param missing: strings that mean a missing value; numbers match in any spelling.
+    :param missing: strings that mean a missing value; numbers match in every spelling.
     :return: the column, with null for missing values.
     """
     texts = is_a(cells.type)

@@ -18,19 +18,20 @@ if TYPE_CHECKING:  # `data` needs TensorFlow
     from ..data.batch import Origin
 
 pandas = Later("pandas", "files")
-#: The mark of a column of true and false, read as 1 and 0.
+#: The mark of a column of true and false, which are read as 1 and 0.
 TRUTH = "true and false"
 _ADVICE = "give na_values=[...] if it means a missing value, else correct the file"
 
 
 class Column(NamedTuple):
     """
-    How to read a column: as one or more columns of X, or as labels.
+    How to read a column, as one or more columns of X or as labels.
 
-    :ivar words: each becomes a 0/1 feature "name=word"; None: the column is one feature.
-    :ivar classes: labels, converted to 0..C-1; empty: labels are numbers.
-    :ivar spelling: format of numbers in strings; date: whether values become days since 1970.
-    :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "": ordinary.
+    :ivar words: words, each of which becomes a 0/1 feature "name=word"; None: a single feature.
+    :ivar classes: labels, converted to 0..C-1; empty if labels are numbers.
+    :ivar spelling: format of numbers in strings.
+    :ivar date: whether values become days since 1970.
+    :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "" if ordinary.
     :ivar missing: strings for missing values, see `without`.
     """
 
@@ -44,7 +45,7 @@ class Column(NamedTuple):
 
     @property
     def features(self) -> list[str]:
-        """:return: names of columns of X."""
+        """:return: names of the columns of X."""
         return [self.name] if self.words is None else [f"{self.name}={word}" for word in self.words]
 
     @property
@@ -58,7 +59,7 @@ class Column(NamedTuple):
         """
         :param cells: a column of pyarrow.
         :return: [n, K], NaN for missing values.
-        :raise ValueError: for a value of another kind, naming its place.
+        :raise ValueError: for a value of another kind; the message names its place.
         """
         if self.words is not None:
             known = cells if is_a(cells.type) else without(cells, self.missing)
@@ -133,7 +134,7 @@ class Column(NamedTuple):
 
 
 def times(texts: Any) -> Any:
-    """:return: the mark of each date or time in a pyarrow column."""
+    """:return: the mark of every date or time in a pyarrow column."""
     zoned = compute.match_substring_regex(texts, r"[T :]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$")
     clock = compute.match_substring_regex(texts, r"^\d?\d:")
     kind = compute.if_else(clock, "times of day", "dates")
@@ -143,7 +144,7 @@ def times(texts: Any) -> Any:
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:
-    """:return: the first row with another mark; None without such a row, or if `mark` is ""."""
+    """:return: the first row with another mark; None if there is none, or if `mark` is ""."""
     row = compute.index(compute.not_equal(times(texts), mark), True).as_py() if mark else -1
     return None if row < 0 else int(row)
 
@@ -151,7 +152,7 @@ def first_unlike(texts: Any, mark: str) -> int | None:
 def days(texts: Any) -> tuple[Any, Any]:
     """
     :param texts: a column of pyarrow.
-    :return: days since 1970, [n]; True where a string is no ISO 8601 date or time, [n].
+    :return: days since 1970, [n]; True for strings that are not ISO 8601 dates or times, [n].
     """
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
@@ -167,7 +168,8 @@ class Columns:
 
     :ivar features: names of the columns of X; "column=word" is 1 where the column has this word.
     :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
-    :ivar kinds: the table's columns for X, in order; read: names of all columns read.
+    :ivar kinds: the table's columns for X, in order.
+    :ivar read: names of all columns to read.
     """
 
     def __init__(
@@ -179,7 +181,7 @@ class Columns:
         classes: Any,
     ) -> None:
         """
-        :param found: how to read columns, by name; the rest hold numbers.
+        :param found: how to read columns, by name; all others hold numbers.
         :param features: names of the columns of X, in order.
         :param classes: see `class_list`; or None.
         """
@@ -199,7 +201,7 @@ class Columns:
 
     def check_names(self, names: Sequence[str], where: str, exactly: bool = False) -> None:
         """
-        :param where: the table, for errors.
+        :param where: the table's name in errors.
         :param exactly: whether unused columns are an error.
         :raise ValueError: for missing or duplicate columns.
         """
@@ -232,7 +234,7 @@ class Columns:
     def piece(self, table: Any, origin: Origin) -> tuple[Any, Any, Any, Origin]:
         """
         :param table: a pyarrow table with at least the columns `read`.
-        :return: X, labels, weights and their origin.
+        :return: X, labels and weights, and their origin.
         :raise ValueError: for values of the wrong kind.
         """
         origin = origin._replace(columns=self.features)
@@ -254,8 +256,8 @@ class Columns:
     def about_gaps(self, number: int, marked: Any) -> list[str]:
         """
         :param number: the number of missing values.
-        :param marked: [D], whether a feature has an indicator column.
-        :return: a note on missing values, if any.
+        :param marked: [D], whether each feature has an indicator column.
+        :return: a note on missing values, or "".
         """
         marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
         beside = f", and mark them in the columns {listed(marks)}" if marks else ""

@@ -25,7 +25,7 @@ _PACKED = {"gzip": rb"\x1f\x8b", "bz2": rb"BZh[1-9]1AY&SY", "zstd": rb"\x28\xb5\
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)\s*({_QUOTED})?", re.I)
 _FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
-#: A quoted string, or a comment after a space.
+#: Matches a quoted string, or a comment after a space.
 _COMMENT = re.compile(rf"((?<![^\s,])(?:{_QUOTED}))|\s%.*")
 _DECLARES = "@attribute"
 _TYPES = ("numeric", "real", "integer", "string", "date")
@@ -39,12 +39,14 @@ class Format:
     """
     A table in a file.
 
-    :ivar names: names of all columns, in order; types: pyarrow types of columns to inspect.
-    :ivar words: columns that the file declares as words; num_rows: None if unknown.
-    :ivar dates: declared date formats other than ISO 8601, by column.
+    :ivar names: names of all columns, in order.
+    :ivar types: pyarrow types of columns to inspect.
+    :ivar words: columns that the file declares as words.
+    :ivar num_rows: number of rows; None if unknown.
+    :ivar dates: declared date formats that are not ISO 8601, by column.
     :ivar left_out: descriptions of unread content.
     :ivar may_have_commas: whether decimal commas are likely.
-    :ivar X: [N, D], sparse, all columns from x0 on; None for a dense table.
+    :ivar X: [N, D], a sparse matrix of all columns from x0 on; None for a dense table.
     """
 
     path: str
@@ -62,7 +64,7 @@ class Format:
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """
-        :return: record batches of some columns, of 1 to `size` rows.
+        :return: record batches of these columns, with 1 to `size` rows.
         :raise ValueError: for missing columns, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.names}):
@@ -100,7 +102,7 @@ class Parquet(Format):
 
 
 class SVMLight(Format):
-    """A LIBSVM file: "label index:value ...". Columns: the label y, and x0, x1, ..."""
+    """A LIBSVM file, "label index:value ...". Its columns are the label y, and x0, x1, ..."""
 
     def __init__(self, path: str, reading: Reading) -> None:
         content = open_bytes(path).read()
@@ -156,10 +158,10 @@ class SVMLight(Format):
 
 
 class Partition(Format):
-    """A file in a folder whose name gives a column's value, such as site=north."""
+    """A file in a folder whose name states a column's value, such as site=north."""
 
     def __init__(self, file: Format, folders: Mapping[str, str | None]) -> None:
-        """:param folders: the value of each such column; None: missing."""
+        """:param folders: the value of each such column; None for a missing value."""
         vars(self).update(vars(file))
         self._file = file
         self._folders = {name: one for name, one in folders.items() if name not in file.names}
@@ -181,7 +183,7 @@ class Partition(Format):
 
 
 def open_bytes(path: str) -> Any:
-    """:return: the decompressed content; the first bytes, or else the name, show how."""
+    """:return: the decompressed content; the first bytes, or else the name, give the format."""
     with open(path, "rb") as file:
         start = file.read(10)
     if start.startswith(b"\xfd7zXZ\0"):
@@ -198,7 +200,7 @@ def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
 def in_batches(
     rows: Iterable[Sequence[str | None]], names: list[str], columns: Sequence[str], size: int
 ) -> Iterator[Any]:
-    """:return: record batches of some columns, of at most `size` rows."""
+    """:return: record batches of these columns, with at most `size` rows."""
     where = [names.index(name) for name in columns]
     rows = iter(rows)
     while part := list(itertools.islice(rows, size)):
@@ -215,7 +217,7 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """:raise ValueError: for read errors; the message names the file."""
+    """:raise ValueError: for errors in reading; the message names the file."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
     cut = EOFError, lzma.LZMAError  # of a truncated file
     try:
@@ -229,7 +231,7 @@ def named(path: str) -> Iterator[None]:
 
 
 class Arff(Format):
-    """An ARFF file. Attributes with a list of values are words; ? is a missing value."""
+    """An ARFF file. Attributes with a list of values are words; ? means a missing value."""
 
     def __init__(self, path: str, head: str, encoding: str) -> None:
         """
@@ -268,7 +270,7 @@ class Arff(Format):
 
 
 def _declared(line: str) -> tuple[str, str, str]:
-    """:return: a column's name, its type (a list begins with {), and its date format."""
+    """:return: a column's name, its type (a list begins with {) and its date format."""
     found = _ATTRIBUTE.match(line)
     if found is None or not (found[2].startswith("{") or found[2].lower() in _TYPES):
         known = f"a list {{...}} or one of {', '.join(_TYPES)}"

@@ -19,10 +19,10 @@ def check_are_classes(
 ) -> None:
     """
     :param labels: the distinct labels of `num_rows` rows.
-    :param what: their source, for the error.
-    :param numbers: labels that may be regression targets; None: all but strings.
+    :param what: the source of the labels, for the error.
+    :param numbers: labels that may be regression targets; None: all except strings.
     :raise ValueError: for fewer than two labels, or for labels that look like regression targets:
-        fractions, or more labels than half the rows.
+        fractions, or more different labels than half the number of rows.
     """
     if len(labels) == 0:
         raise ValueError(f"{what} has no rows")
@@ -44,12 +44,12 @@ def check_are_classes(
 
 
 def look_like_numbers(labels: Collection[Any], num_rows: int) -> bool:
-    """:return: True if there are so many different numbers that regression is likely."""
+    """:return: True if there are too many different numbers for classes."""
     return bool(_numbers(labels)) and len(labels) > 20 and num_rows < 50 * len(labels)
 
 
 def _numbers(labels: Collection[Any]) -> list[float]:
-    """:return: the labels as numbers; empty if some are not numbers."""
+    """:return: the labels as numbers; empty if any is not a number."""
     try:
         return [float(str(label).replace(",", ".")) for label in labels]
     except ValueError:
@@ -58,8 +58,8 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 def as_written(texts: Iterable[str]) -> list[Any]:
     """
-    :return: the sorted labels: integers or else floats if Python writes all of them like this;
-        otherwise strings, as for 007, 1e3, +1 and true.
+    :return: the sorted labels: as integers, else as floats, if Python would write all of them like
+        this; otherwise as strings, such as 007, 1e3, +1 and true.
     """
     texts = list(texts)
     for kind in (int, float):

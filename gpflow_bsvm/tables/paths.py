@@ -1,4 +1,4 @@
-"""Find table files; list names and values for messages."""
+"""Find table files, and list names and values for messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SVMLIGHT = _packed(".svm", ".svmlight", ".libsvm")
 ENDINGS = CSV + PARQUET + ARFF + SVMLIGHT
 #: Unsupported table files; a spreadsheet or pandas can save them as CSV or Parquet.
 OTHERS = (".json", ".jsonl", ".xlsx", ".xls", ".ods", ".feather", ".rds", ".sav", ".zip")
-#: Our name for R's first column, the row names: the header does not name it.
+#: Our name for R's first column, the row names, which the header does not name.
 ROW_NAMES = "row.names"
 #: Names of an index written by pandas or R: row numbers or row names, not a feature.
 _INDEX = re.compile(rf"|Unnamed: [\d.]+|__index_level_\d+__|{ROW_NAMES}")
@@ -73,8 +73,8 @@ def about_folder(folder: str, found: Sequence[str]) -> str:
 
 def folders_of(paths: Sequence[str], of_prediction: bool) -> list[dict[str, str | None]]:
     """
-    :param of_prediction: whether folders shared by all files give columns, too.
-    :return: for each file, the columns and values in its folder names, as in Hive.
+    :param of_prediction: whether folders that all files share give columns, too.
+    :return: the columns and values in the names of each file's folders, as in Hive.
     """
     found = [os.path.dirname(os.path.abspath(path)) for path in paths]
     root = os.path.commonpath(found)
@@ -90,12 +90,12 @@ def _value(folder: str) -> tuple[str, str | None]:
 
 
 def own_columns(names: Sequence[str]) -> list[str]:
-    """:return: the columns without an index written by pandas or R."""
+    """:return: the columns, without an index written by pandas or R."""
     return [name for name in names if not _INDEX.fullmatch(str(name))]
 
 
 def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
-    """:return: the missing names, each with its closest match, and the existing names."""
+    """:return: a string of the missing names, with close matches, and the existing names."""
     there = {str(name).lower(): name for name in names}
     shown = list[str]()
     for name in lost:
@@ -105,7 +105,7 @@ def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
-    """:return: names, or the first of many; names with commas are quoted."""
+    """:return: a string of the names, or of the first; names with commas are quoted."""
     return _first([repr(name) if "," in str(name) else str(name) for name in names], most)
 
 
@@ -115,7 +115,7 @@ def short(value: Any) -> str:
 
 
 def shortened(values: Iterable[Any], most: int = 8) -> str:
-    """:return: values or names, or the first of many, see `short`."""
+    """:return: a string of the values or names, or of the first, see `short`."""
     return _first([short(value) for value in values], most)
 
 

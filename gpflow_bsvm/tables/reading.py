@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """Attributes of `Reading` except `target`: keyword arguments of file readers."""
+    """The attributes of `Reading` except `target`, as keyword arguments of file readers."""
 
     weight: str | None
     features: Sequence[str] | None
@@ -28,28 +28,29 @@ class Options(TypedDict, total=False):
 @dataclass(frozen=True)
 class Reading:
     """
-    The columns to read from files, and their format (None: detect it).
+    The columns to read from files, and their format; None: detect it.
 
-    :ivar target: name of the label column; numbers are in the likelihood's format. None: no
-        labels, as for predictions.
+    :ivar target: name of the label column, whose numbers are in the likelihood's format; None for
+        no labels, as in predictions.
     :ivar weight: name of the weight column; None: all weights are 1.
-    :ivar features: names of the columns of X, in this order; None: all except `drop` and
+    :ivar features: names of the columns of X, in this order; None: all columns except `drop` and
         unnamed columns, such as an index written by pandas.
     :ivar classes: labels of any type, converted to 0..C-1 in this order; "auto": a pass finds them,
-        and sorts them unless their type has an order. Labels are the strings in the file; whole
-        numbers in Python's format become numbers. "any": as "auto", but also accepts labels that
+        and sorts them unless their type has an order. Labels are the strings in the file, but whole
+        numbers in Python's format become numbers. "any": like "auto", but accepts labels that
         look like regression targets.
     :ivar words: whether text columns become categories, or names of columns that are categories
-        even if they look like numbers. A pass finds the values, at most 50 per column; each
-        becomes a 0/1 feature "column=word", which `features` may list.
-    :ivar dates: names of columns of dates or times, converted to days since 1970.
+        even if they look like numbers. A pass finds the values, at most 50 per column. Each becomes
+        a 0/1 feature "column=word", which `features` may list.
+    :ivar dates: names of columns with dates or times, which become days since 1970.
     :ivar marks: `Column.mark` of the columns in training, by name.
     :ivar na_values: strings that mean a missing value, besides the empty string; "-99" also matches
         -99.0 in columns of numbers. None: the usual strings among numbers, such as "NA", "?".
-    :ivar decimal: the decimal sign; thousands: the sign between groups of three digits.
+    :ivar decimal: the decimal sign.
+    :ivar thousands: the sign between groups of three digits.
     :ivar names: all column names of a CSV file without a header.
-    :ivar separator: field separator; None: one that gives the first lines equal numbers of fields.
-    :ivar encoding: text encoding; None: as a byte order mark declares, else UTF-8.
+    :ivar separator: field separator; None: one that splits the first lines into equally many.
+    :ivar encoding: text encoding; None: the encoding of a byte order mark, else UTF-8.
     """
 
     target: str | None = None
@@ -84,7 +85,7 @@ class Reading:
 
     @property
     def is_prediction(self) -> bool:
-        """:return: True for a prediction, which uses a model's columns."""
+        """:return: True for predictions, which use a model's columns."""
         return self.features is not None and self.target is None
 
     @property

@@ -1,4 +1,4 @@
-"""Spellings of numbers in strings. All numbers of a column have the same spelling."""
+"""Spellings of numbers in strings. All numbers of a column use the same spelling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Spelling(NamedTuple):
     def read(self, texts: Any) -> Any:
         """
         :param texts: a column of pyarrow; null stays null.
-        :return: a column of numbers; None if some string does not fit, see `odd`.
+        :return: a column of numbers; None if a string does not fit, see `odd`.
         """
         texts = compute.utf8_trim_whitespace(texts)
         if self == PLAIN:
@@ -65,9 +65,9 @@ def possible(decimal: str | None = None, thousands: str | None = None) -> list[S
 
 def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
     """
-    :param fitting: spellings that fit a column, in the order of `possible`; at least one.
-    :param comma: whether another column has decimal commas, which makes points ambiguous.
-    :return: the column's spelling; None if ambiguous.
+    :param fitting: at least one spelling that fits a column, in the order of `possible`.
+    :param comma: whether another column has decimal commas, so that points are ambiguous.
+    :return: the column's spelling; None if it is ambiguous.
     """
     refused = in_doubt(fitting) and (comma or PLAIN not in fitting)
     return None if refused else fitting[0]

@@ -1,4 +1,4 @@
-"""The values of a column: how to read them, or why they cannot be read."""
+"""The values of a column, and how to read them or why they cannot be read."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 _AS_DATES = "dates must be like 2020-01-31 12:30 and times like 15:30, so convert the column, "
 #: Most characters of a string that may mean a missing value.
 _MOST_SIGNS = 40
-#: Evidence for units: this many different values, and this share of them with a unit.
+#: Values have units if there are this many different values, and this share of them has a unit.
 _FEWEST_UNITS = 5
 _MOST = 0.8
 #: The mark of ambiguous numbers: 1.234 may mean 1234.
 GROUPED = "numbers such as 1.234"
-#: Other meanings of numbers: pattern, smallest share of the values, and advice.
+#: Other meanings of numbers: a pattern, its smallest share of the values, and advice.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
     "are written as 45E3": (r"\d+[eE]\d+", 0.5, "if they are codes, give words={}"),
@@ -57,15 +57,16 @@ class Survey:
     """
     The values of a column.
 
-    :ivar seen: distinct values, each with its first row; None: missing. After `MOST_CLASSES`
-        values, only possible missing values are added.
-    :ivar order: the values in the order of their type, if the type has one.
+    :ivar seen: distinct values, each with its first row; None is a missing value. After
+        `MOST_CLASSES` values, only possible missing values are added.
+    :ivar order: the values in the order of their type, if their type has an order.
     """
 
     def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
         """
         :param file: the first file.
-        :param files: pairs of a file's path and the number of rows before it; filled later.
+        :param files: pairs of a file's path and the number of rows before it; this list grows
+            later.
         """
         self.name = name
         self.kind = file.types[name]
@@ -118,7 +119,7 @@ class Survey:
                 self.seen.setdefault(value, self.rows + row)
 
     def _fitted(self, cells: Any) -> Any:
-        """:return: the values, null if missing; drops spellings that do not fit."""
+        """:return: the values, or null if missing, after dropping spellings that do not fit."""
         cells = without(as_text(cells) if is_a(self.kind) else cells, self.missing)
         if is_a(self.kind):
             self.fitting = [one for one in self.fitting if one.read(cells) is not None]
@@ -146,16 +147,16 @@ class Survey:
         return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
     def missing_values(self, of_words: bool) -> Collection[Any]:
-        """:return: values that mean missing, for words or for numbers and dates."""
+        """:return: values that mean a missing value, for words or for numbers and dates."""
         return (None, *self.empty) if of_words and is_a(self.kind) else self._lost
 
     def gap(self, missing: Collection[Any]) -> str | None:
-        """:return: the place of the first of these missing values, if any."""
+        """:return: the place of the first of these missing values, or ""."""
         found = [value for value in missing if value in self.seen]
         return self.place(min(found, key=self.seen.__getitem__)) if found else None
 
     def place(self, value: Any) -> str:
-        """:return: the first row of a value, with its file if there are several."""
+        """:return: the first row of a value, with its file if there are several files."""
         row = self.seen[value]
         path, before = [each for each in self._files if each[1] <= row][-1]
         return f"row {row - before}" + (f" of {path}" if len(self._files) > 1 else "")
@@ -164,7 +165,7 @@ class Survey:
         """
         :param comma: whether another column has a decimal comma.
         :return: how to read the column.
-        :raise ValueError: with the reason why it cannot be read, and advice.
+        :raise ValueError: if it cannot be read; the message has the reason and advice.
         """
         if self.name in self._reading.dates:
             return self._days()
@@ -200,7 +201,7 @@ class Survey:
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
     def _mark_of_times(self, texts: Any) -> str:
-        """:return: the mark shared by these times and those in training."""
+        """:return: the mark that these times share with the times in training."""
         texts = texts.drop_null()
         found = times(texts).unique().to_pylist()
         known = self._known
@@ -239,7 +240,7 @@ class Survey:
         return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:
-        """:return: True if all numbers without a point are below 1000: 1.755, 623."""
+        """:return: True if all numbers without a point are below 1000, as in 1.755, 623."""
         if self._reading.is_prediction:  # decided in training
             return False
         texts = [text for text in self.seen if text not in self._lost]
@@ -295,7 +296,7 @@ class Survey:
         return f"give na_values={odd!r} if they mean a missing value, "
 
     def _of_dates(self, texts: Sequence[str]) -> ValueError:
-        """:return: an error that advises `dates` only if all strings are dates."""
+        """:return: an error; it advises `dates` only if all strings are dates."""
         _, lost = days(_array(texts))
         if not lost.any():
             how = f"give dates=[{self.name!r}] for days since 1970, "
@@ -321,9 +322,9 @@ class Survey:
 
     def classes(self) -> list[Any]:
         """
-        :return: the labels: numbers if written as in Python, else strings; sorted, or in the order
-            of their type.
-        :raise ValueError: for a missing label, too many labels, or a regression target.
+        :return: the labels, as numbers if written as in Python, else as strings; sorted, or in the
+            order of their type.
+        :raise ValueError: for a missing label, too many labels, or regression targets.
         """
         told = self.name in self._reading.told_words  # then every text is a label
         gap = self.gap((None, "") if told else self.missing_values(of_words=True))

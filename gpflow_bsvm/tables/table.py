@@ -1,4 +1,4 @@
-"""A table in one or several files: its columns, and how each is read."""
+"""A table in one or several files, its columns, and how each column is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .text import open_formats
 TARGETS = ("y", "target", "class", "label")
 #: Number of rows to read at a time when inspecting columns.
 _ROWS = 2**15
-#: In fewer rows, numbers may be sorted by chance.
+#: With fewer rows, numbers may be sorted by chance.
 _FEWEST_COUNTED = 10
 _UNNAMED = "an index, names of rows, or a column without a name"
 #: Largest number of problems in one error.
@@ -39,7 +39,7 @@ class Table:
 
     def __init__(self, paths: Sequence[str], reading: Reading, labelled: bool = False) -> None:
         """
-        :param labelled: whether labels are needed; their default column is one of `TARGETS`.
+        :param labelled: whether labels are needed; by default, a column of `TARGETS` holds them.
         :raise ValueError: for columns that are missing or cannot be read.
         """
         self.files = open_formats(paths, reading)
@@ -84,7 +84,7 @@ class Table:
         )
 
     def _check_options(self) -> None:
-        """:raise ValueError: for options that name missing columns, or contradict each other."""
+        """:raise ValueError: for options that name missing columns or contradict each other."""
         reading = self._reading
         path = self.files[0].path
         features = {*(reading.features or ())}
@@ -104,7 +104,7 @@ class Table:
                 raise ValueError(f"{option}=[...] names columns that {path} lacks: {shown}")
 
     def _look(self, names: Sequence[Any]) -> None:
-        """Inspect columns, in all rows if needed; report errors in the first rows at once."""
+        """Inspect columns, in all rows if necessary; report errors in the first rows at once."""
         reading = self._reading
         first = self.files[0]
         starts = list[Any]()
@@ -155,20 +155,20 @@ class Table:
 
     @property
     def where(self) -> str:
-        """:return: the files, for errors."""
+        """:return: the files' name in errors."""
         return listed([file.path for file in self.files], 1)
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """:return: columns left out automatically: the index written by pandas or R."""
+        """:return: columns left out automatically, such as an index written by pandas or R."""
         names = dict.fromkeys(name for file in self.files for name in file.names)
         own = {*own_columns([*names]), *self.columns.read}
         return tuple(name for name in names if name not in own)
 
     def notes(self, X: Any = None) -> list[str]:
         """
-        :param X: [n, D], the first rows; None: no note on columns that count rows.
-        :return: notes for users on how the columns are read.
+        :param X: [n, D], the first rows; None for no note on columns that count rows.
+        :return: notes for the user on how columns are read.
         """
         kinds = dict[str, list[str]]()
         for column in self.columns.kinds:
@@ -198,7 +198,7 @@ class Table:
 
     @property
     def in_doubt(self) -> list[str]:
-        """:return: columns where 1.234 may mean 1234, unlike in training."""
+        """:return: columns in which 1.234 may mean 1234, unlike in training."""
         marks = self._reading.marks  # None: a model of an earlier version
         found = [name for name in self._kinds if in_doubt(self._seen[name].fitting)]
         return [] if marks is None else [name for name in found if marks.get(name) != GROUPED]
@@ -213,7 +213,10 @@ class Table:
         return lines
 
     def _keys(self, X: Any) -> list[str]:
-        """:return: columns of distinct words, and of whole numbers that only rise or only fall."""
+        """
+        :return: columns of distinct words, and of whole numbers that only increase or only
+            decrease.
+        """
         words = [name for name, one in self._kinds.items() if one.words is not None]
         dates = {name for name, one in self._kinds.items() if one.date}
         ordered = (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)

@@ -33,7 +33,7 @@ arrow_csv = Later("pyarrow.csv", "files")
 #: Numbers of characters and lines used to detect the format of a file.
 _HEAD = 2**20
 _HEAD_LINES = 1000
-#: In order of preference; the comma comes late, since it may be a decimal sign.
+#: Separators in order of preference; the comma comes late, because it may be a decimal sign.
 _SEPARATORS = (";", "\t", "|", ",", " ")
 #: Names for separators that are awkward to type in a shell.
 _SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
@@ -47,7 +47,7 @@ _SAID = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     """
     :return: the first lines of a file, and its encoding.
-    :raise ValueError: if it is empty or has another encoding.
+    :raise ValueError: if the file is empty or has another encoding.
     """
     with open_bytes(path) as stream:
         utf16 = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -69,7 +69,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
 
 
 class Text(Format):
-    """A text table. Values are the strings in the file; a name may be ""."""
+    """A text table. Its values are the strings in the file; a column's name may be ""."""
 
     def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
         """
@@ -95,7 +95,7 @@ class Text(Format):
             quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as R writes
             self._check_header(rows, quoted)
         fields = self._bare_fields(body)
-        # One space belongs to the separator; more belong to the text, except before quotes.
+        # The first space belongs to the separator; others belong to the text, except before quotes.
         self._spaced = fields != [] and all(field.startswith(" ") for field in fields)
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
@@ -109,7 +109,7 @@ class Text(Format):
         return [field for line in lines for field in line.split(self.separator)[1:] if field]
 
     def _begin_with_names(self, rows: list[list[str]], quoted: bool) -> bool:
-        """:return: True if the rows certainly begin with R's row names."""
+        """:return: True if it is certain that rows begin with R's row names."""
         first = [row[0] for row in rows]
         texts = not any(re.fullmatch(_NUMBER, text) for text in first)
         if len({*first}) < len(first) or not (quoted or texts or first == _counted(1, len(first))):
@@ -176,7 +176,7 @@ class Text(Format):
             raise ValueError(f"the last {last!r} ends a line: it may lack a closing quotation mark")
 
     def _rows(self) -> Iterator[list[str]]:
-        """:return: rows with spaces as separators or after them, which pyarrow cannot read."""
+        """:return: rows with spaces as or after separators, which pyarrow cannot read."""
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
             rest: Iterator[str] = itertools.islice(lines, self.header, None)
@@ -184,7 +184,7 @@ class Text(Format):
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
                 rest = (kept.sub(_keep_spaces, line) for line in rest)
             reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=self._skips)
-            # In one column, a blank line is a missing value.
+            # If there is only one column, a blank line is a missing value.
             for row in filter(None, reader) if width > 1 else (row or [""] for row in reader):
                 row = row[:width] if row[width:] == [""] else row  # trailing space
                 check_width(row, width, self.header + reader.line_num)
@@ -196,7 +196,7 @@ class Text(Format):
 
 def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
     """
-    :return: the tables in files, with columns from folder names.
+    :return: the tables in the files, with columns from folder names.
     :raise ValueError: see `open_format`.
     """
     files = [open_format(path, reading) for path in paths]
@@ -207,7 +207,7 @@ def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
 def open_format(path: str, reading: Reading) -> Format:
     """
     :return: the table in a file.
-    :raise ValueError: for an unreadable file; for names or a separator with Parquet or ARFF.
+    :raise ValueError: for an unreadable file, or for names or a separator with Parquet or ARFF.
     """
     kind = path.lower()
     told = reading.names is not None or reading.separator is not None
@@ -258,7 +258,7 @@ def _check_quotes(text: str, separator: str, skips: bool) -> None:
 def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
     """
     :return: the fields of the first nonempty lines; the number of the line where the first ends;
-        whether to skip spaces between a separator and quotation marks.
+        whether spaces between a separator and quotation marks are skipped.
     """
     for skips in (separator == " ", True):
         reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=skips)
@@ -281,7 +281,7 @@ def _separator(text: str, header: bool) -> str:
 
 
 def _width(text: str, separator: str, header: bool) -> float:
-    """:return: the common number of fields, less 1/2 if the header lacks one; 0 if they vary."""
+    """:return: the common number of fields, minus 1/2 if the header lacks one; 0 if it varies."""
     try:
         rows, _, _ = _records(text, separator)
     except csv.Error:  # with a wrong separator, a field may be too long
