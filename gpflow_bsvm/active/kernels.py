@@ -1,4 +1,4 @@
-"""Selection of a kernel for a few labels, by leave-one-out predictions."""
+"""Selection of a kernel for few labels, by leave-one-out predictions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LENGTHSCALES = (0.4, 0.6, 1.0, 1.6)
 
 
 def kernel_multiples(model: Model) -> list[dict[str, Any]]:
-    """:return: values by name: multiples of the kernel's trainable variances and lengthscales."""
+    """:return: values by name, multiples of the kernel's trainable variances and lengthscales."""
     now = {n: v for n, v in Hyperparameters(model).values().items() if n.startswith(".kernel")}
     grids = []
     for ending, multiples in ((".variance", VARIANCES), (".lengthscales", LENGTHSCALES)):
@@ -40,13 +40,13 @@ def best_kernel(
     model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[dict[str, Any]] | None = None
 ) -> None:
     """
-    Set a model to the best of its current kernel and some others, with q fitted to these rows. The
-    criterion is the leave-one-out log density, summed over rows, plus the log prior density of the
-    trainable parameters. (The evidence is unsuitable: with few labels, the unnormalized hinge
-    prefers a variance of 0.) After an interrupt the model has the best kernel so far.
+    Set a model to the best of its current kernel and the candidates, with q fitted to these rows.
+    The criterion is the leave-one-out log density, summed over rows, plus the log prior density of
+    the trainable parameters. (The evidence is unsuitable: with few labels, the unnormalized hinge
+    prefers a variance of 0.) After an interrupt, the model has the best kernel so far.
 
-    :param X: [n, D], and Y: [n, P]. The only row of a class does not count, because other rows
-        cannot predict it. If no row counts, the kernel does not change.
+    :param X: [n, D], and Y: [n, P]. A class's only row does not count, because other rows cannot
+        predict it. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
@@ -79,14 +79,14 @@ def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:
 
 
 def fit_from_prior(model: Model, data: Source | None) -> None:
-    """Fit q by `CAVI` from the prior; without data q stays at the prior."""
+    """Fit q with `CAVI`, starting from the prior; without data, q stays at the prior."""
     set_prior(model)
     if data is not None:
         CAVI().run(model, data, progress=False)
 
 
 def set_prior(model: Model) -> None:
-    """q = p."""
+    """Set q to the prior."""
     L, M = model.q_shape
     one = tf.eye(M, batch_shape=[L], dtype=default_float())
     model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))

@@ -1,4 +1,4 @@
-"""Models as scikit-activeml classifiers, for its query strategies.
+"""Models as classifiers for scikit-activeml's query strategies.
 
 Importing this module needs the extra `active`.
 """
@@ -27,14 +27,14 @@ _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClas
 class ModelClassifier(_SkactivemlClassifier):
     """
     A model as the `clf` or `ensemble` of a query strategy. It keeps its kernel and inducing points:
-    `fit` runs `CAVI` on the labelled rows, in milliseconds for some hundred rows.
+    `fit` runs `CAVI` on the labelled rows, in milliseconds for a few hundred rows.
 
     :ivar model_: a copy, with q fitted to these rows.
     """
 
     def __init__(self, model: Any = None, classes: Any = None, missing_label: Any = np.nan) -> None:
         """
-        :param model: a model such as a `BSVM` of L latent functions; not changed.
+        :param model: a model, such as a `BSVM` of L latent functions; it is not changed.
         :param classes: [C], the labels of the model's classes 0..C-1, in increasing order.
         :param missing_label: the value in y for an unknown label.
         """
@@ -44,7 +44,7 @@ class ModelClassifier(_SkactivemlClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelClassifier:
         """
         :param X: [N, D]; y: [N], with `missing_label` for unknown labels; sample_weight: [N].
-        :raise ValueError: for bad inputs, or if the number of classes is not the model's.
+        :raise ValueError: for bad inputs, or if the number of classes differs from the model's.
         """
         X, numbers, weight = self._validate_data(X, y, sample_weight)
         expected = num_classes(self.model)
@@ -71,8 +71,8 @@ class ModelClassifier(_SkactivemlClassifier):
 
     def sample_proba(self, X: Any, num_samples: int = 100, seed: int = 0) -> AnyNDArray:
         """
-        Class probabilities under joint draws of f: a committee for strategies such as `BatchBALD`
-        with `sample_predictions_method_name="sample_proba"`.
+        Compute class probabilities under joint draws of f, as a committee for strategies such as
+        `BatchBALD` with `sample_predictions_method_name="sample_proba"`.
 
         :return: [S, N, C].
         """

@@ -1,4 +1,4 @@
-"""Rows held by Dask, and passes on its workers."""
+"""Rows that Dask holds, and passes over them on its workers."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from ..data.opening import OPENERS

@@ -32,21 +32,21 @@ def present_client() -> Any:
 class DaskReader(Reader):
     """
     Rows that Dask computes partition by partition. With a `dask.distributed.Client`, passes run on
-    the workers that hold the partitions, see `gpflow_bsvm.cluster`; without a client, partitions
+    the workers that hold the partitions, see `gpflow_bsvm.cluster`. Without a client, partitions
     are read one by one.
 
-    :ivar partitions: for each partition, a Dask `Delayed` of a `Piece` of its rows.
+    :ivar partitions: for each partition, Dask's `Delayed` of a `Piece` with its rows.
     """
 
     finite = True
-    #: Returns the rows on a client's workers; None if there was no client on opening.
+    #: Returns the rows on a client's workers; None if there was no client when opened.
     _workers: Callable[[], Partitions] | None = None
 
     def __init__(self, partitions: Sequence[Any]) -> None:
         self.partitions = list(partitions)
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
-        """See `Reader`; uses the workers of the current client, if any."""
+        """See `Reader`; uses the workers of the current client, if there is one."""
         rows = copy.copy(self)
         client = present_client()
         if client is not None:
@@ -61,14 +61,14 @@ class DaskReader(Reader):
 
     @property
     def num_rows(self) -> int:
-        """:return: N, computed by a pass over the data if necessary."""
+        """:return: N; if necessary, a pass over the data computes it."""
         if self._workers is None or self.known_rows is not None:
             return super().num_rows
         return self._workers().num_rows
 
     @property
     def remote(self) -> Remote | None:
-        """See `Source`; the first call checks all rows."""
+        """See `Source`; the first call also checks all rows."""
         if self._workers is None or self._factor == 1:
             return self._workers and self._workers()
         return self._workers().projected(functools.partial(_scaled, self._factor))
@@ -86,7 +86,7 @@ class DaskReader(Reader):
         return piece
 
     def digests(self) -> Mapping[str, str]:
-        """See `Source`; equal with and without a client."""
+        """See `Source`; digests are equal with and without a client."""
         if self.remote is not None:
             return self.remote.digests()
         pieces = (self._partition(number) for number in range(len(self.partitions)))
@@ -102,9 +102,9 @@ class DaskArrays(DaskReader):
 
     def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
         """
-        :param X: [N, D], a `dask.array.Array`; its chunks of rows are the partitions.
-            Y [N, P] or [N] and weight [N] are Dask arrays or arrays in memory.
-        :raise ValueError: if lengths differ, or numbers of partitions of unknown sizes.
+        :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions. Y [N, P] or
+            [N] and weight [N] are Dask arrays or arrays in memory.
+        :raise ValueError: if lengths or, where these are unknown, numbers of partitions differ.
         """
         array = require("dask.array", extra="dask")
         delayed = require("dask", extra="dask").delayed
@@ -129,7 +129,7 @@ class DaskFrame(DaskReader):
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
     :ivar features: names of the columns of X.
-    :ivar classes: and `ordered`: as in `ParquetFiles`.
+    :ivar classes: see `ParquetFiles`, also for `ordered`.
     """
 
     def __init__(
@@ -142,13 +142,13 @@ class DaskFrame(DaskReader):
         classes: Any = None,
     ) -> None:
         """
-        :param target: name of the label column, with numbers in the likelihood's format; None: for
-            predictions.
+        :param target: name of the label column, which holds numbers in the likelihood's format;
+            None for predictions.
         :param weight: name of the weight column; None: all weights are 1.
-        :param features: names of the columns of X, in order; None: all other columns except the
+        :param features: names of the columns of X, in order; None: all other columns except an
             index written by pandas.
-        :param classes: as in `ParquetFiles`: labels of any type become numbers. "auto": a pass
-            finds and sorts the labels; an ordered categorical keeps its order.
+        :param classes: labels of any type, which become numbers, as in `ParquetFiles`. "auto": a
+            pass finds and sorts the labels; an ordered categorical keeps its order.
         :raise ValueError: for missing columns.
         """
         delayed = require("dask", extra="dask").delayed
@@ -179,7 +179,7 @@ class DaskFrame(DaskReader):
 
 
 def _distinct(column: Any) -> list[Any]:
-    """:return: a column's labels, in the order of its categories, if any."""
+    """:return: a column's labels; categories keep their order."""
     found = column.unique().compute()
     if found.isna().any():
         raise ValueError(f"column {column.name!r} holds empty labels; drop such rows first")
@@ -194,8 +194,8 @@ def is_of_dask(X: Any) -> bool:
 
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     """
-    :param X: a Dask array; for predictions also a Dask data frame.
-    :raise ValueError: for a data frame with separate labels.
+    :param X: a Dask array or, for predictions, a Dask data frame.
+    :raise ValueError: for a data frame whose labels are separate.
     """
     if not hasattr(X, "columns"):
         return DaskArrays(X, Y, weight)
@@ -208,7 +208,7 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
 
 
 def _beside(X: Any, column: Any, name: str) -> Any:
-    """:return: a column partitioned like X."""
+    """:return: a column with the partitions of X."""
     if column is None:
         return None
     array = require("dask.array", extra="dask")

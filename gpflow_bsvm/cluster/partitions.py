@@ -1,7 +1,7 @@
 """
-Rows on the workers of a Dask cluster: send functions to partitions, return sums.
+Rows on the workers of a Dask cluster: functions are sent to partitions, and sums returned.
 
-A pass sends a function (its name, if it has one) and tensors (q and the hyperparameters, some L M^2
+A pass sends a function (its name, if it has one) and tensors (q and the hyperparameters, about L M^2
 numbers). Results are summed in a tree of fixed shape, so that they are equal to the last bit for
 any number of workers. The scheduler can recompute every future: a worker's death only costs time.
 """
@@ -27,7 +27,7 @@ from ..optional import require
 
 #: Number of partial sums added at a time.
 _FAN_IN = 8
-#: Largest fraction of workers' memory for cached features; assumed memory if unlimited.
+#: Largest fraction of workers' memory for cached features; their assumed memory if unlimited.
 _KEPT_PART = 0.4
 _NO_LIMIT = 2**31
 
@@ -40,8 +40,8 @@ class Cluster:
 
     def send(self, function: Callable[..., Any]) -> Any:
         """
-        :return: a future of the function, for `_call`.
-        :raise TypeError: for models with parts that cannot be sent.
+        :return: a future of the function, to be used by `_call`.
+        :raise TypeError: for a model with parts that cannot be sent.
         """
         try:
             packed = require("cloudpickle", extra="dask").dumps(function)
@@ -54,7 +54,7 @@ class Cluster:
         return self.map(_Sent, [packed], [gpflow.config.config()])[0]
 
     def map(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
-        """:return: futures of the function, applied to each partition's part of the columns."""
+        """:return: futures of the function's results for each partition's part of the columns."""
         with self._own_errors():
             futures: list[Any] = self._client.map(function, *columns, pure=False)
             return futures
@@ -69,17 +69,17 @@ class Cluster:
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
-        :param partitions: whether each future belongs to one partition; errors then name it.
-        :return: results of the futures.
+        :param partitions: whether each future belongs to one partition, which errors then name.
+        :return: the results of the futures.
         :raise ConnectionError: if the cluster is gone.
-        :raise Exception: any error of a task, for example for bad data.
+        :raise Exception: for any error of a task, such as bad data.
         """
         with self._own_errors(futures, partitions):
             found: list[Any] = self._client.gather(futures)
             return found
 
     def tree(self, add: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
-        """:return: the sum of all parts, added in an order that depends only on their number."""
+        """:return: the sum of all parts, in an order that depends only on their number."""
         added = self.send(functools.partial(functools.reduce, add))
         while len(parts) > 1:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
@@ -88,7 +88,7 @@ class Cluster:
 
     @property
     def room(self) -> float:
-        """:return: total bytes available for cached features on all workers."""
+        """:return: the total number of bytes for cached features on all workers."""
         info = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return _KEPT_PART * sum(worker["memory_limit"] or _NO_LIMIT for worker in info)
 
@@ -142,7 +142,7 @@ class Partitions(Remote):
         return sum(self._rows)
 
     def has_room(self, num_bytes: float) -> bool:
-        """See `Remote`; ignores rows, because Dask moves them to disk if memory is short."""
+        """See `Remote`; ignores the rows, because Dask moves them to disk if memory is short."""
         return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
@@ -168,7 +168,7 @@ class Partitions(Remote):
 
     def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:
         """
-        :param function: a function of a partition as a `Source`, and of its part of `along`.
+        :param function: a function of a partition (a `Source`) and its part of `along`.
         :return: futures of its results, one per partition.
         """
         structure = tf.nest.map_structure(lambda _: None, along)
@@ -182,8 +182,8 @@ class Partitions(Remote):
 
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
     """
-    :param found: `digests` of each nonempty partition.
-    :return: combined digests.
+    :param found: the `digests` of each nonempty partition.
+    :return: the combined digests.
     """
     parts = {name: digest(str([one[name] for one in found])) for name in found[0]}
     return {name: f"{len(found)} partitions ({text})" for name, text in parts.items()}
@@ -216,7 +216,7 @@ def _check_facts(facts: list[_Facts], check: Check) -> None:
 
 
 def named(error: Exception, partition: int) -> Exception:
-    """:return: an error of the same kind, whose message names the unreadable partition."""
+    """:return: an error of the same kind with a message that names the unreadable partition."""
     if str(error).startswith("partition "):
         return error
     where = f"partition {partition} cannot be read: "
@@ -235,7 +235,7 @@ def _tensor(one: Any) -> Any:
     return tf.convert_to_tensor(one) if isinstance(one, (np.ndarray, np.generic)) else one
 
 
-# The rest runs on the workers.
+# The code below runs on the workers.
 
 
 class _Sent(NamedTuple):
@@ -299,7 +299,7 @@ def _read(check: Check, chunk_rows: int, piece: Piece) -> list[Any]:
 
 
 class _Facts(NamedTuple):
-    """Facts about a partition, needed before any pass."""
+    """Facts about a partition that are needed before any pass."""
 
     num_rows: int
     weighs: bool  #: whether any weight is positive

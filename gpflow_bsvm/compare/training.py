@@ -125,7 +125,7 @@ class Trainer:
 
         :param gamma: step size.
         :return: True if both have converged.
-        :raise FloatingPointError: if q or the ELBO is not finite, or the last ELBO is below the first.
+        :raise FloatingPointError: if q or ELBO is not finite, or the last ELBO is below the first.
         """
         data = tf.constant(X), tf.constant(y[:, None].astype(self._label_dtype))
         steps = self._elbos(self._natural_step, MAX_STEPS, data, gamma)

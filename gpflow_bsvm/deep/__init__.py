@@ -1,4 +1,4 @@
-"""Hybrids of a deep network and a Bayesian SVM, by kernels on networks."""
+"""Hybrids of a deep network and a Bayesian SVM, with kernels on network outputs."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .keep_best import KeepBest

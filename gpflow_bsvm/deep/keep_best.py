@@ -1,4 +1,4 @@
-"""Keep a fit's best state, judged by held-out rows."""
+"""Keep the best state of a fit, judged by held-out rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..prediction.marginals import predict_log_density
 
 class KeepBest:
     r"""
-    Keeps the state of a model with the smallest loss on held-out rows,
+    Keeps the model state with the smallest loss on held-out rows,
 
         -1/n sum_i log p(y_i | x_i)    over held-out rows i = 1..n,
 
     and ends fits that no longer improve it (early stopping, Prechelt 1998). As the `callback` of a
-    fit, it checks every record:
+    fit, it checks the model at every record:
 
         best = KeepBest(model, (X_held, Y_held), patience=3)
         ML2(max_steps=20 * epoch, record_every=epoch).run(model, (X, Y), callback=best)
@@ -32,18 +32,18 @@ class KeepBest:
         best()
         best.restore()
 
-    All of the model's variables are kept: q, hyperparameters, network weights and moving averages.
-    Resuming from a checkpoint loses the kept state.
+    It keeps all variables of the model: q, hyperparameters, network weights and moving averages. A
+    fit that resumes from a checkpoint loses the kept state.
 
-    :ivar losses: the loss at every check; the first check is at the beginning.
+    :ivar losses: the loss at every check; the first check is at the start.
     :ivar number: index of the check with the kept state.
     """
 
     def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
         """
-        :param model: the model of the fit; if `held_out` is a function, any module, such as a
-            tf_keras network.
-        :param held_out: X [n, D] and Y [n, P], or any other data for a fit, which this fit does not
+        :param model: the model of the fit; if `held_out` is a function, any module is allowed, such
+            as a tf_keras network.
+        :param held_out: X [n, D] and Y [n, P], or data of another form, which this fit does not
             use; or a function without arguments that returns the model's current loss.
         :param patience: end the fit after this number of checks without a lower loss; None: never.
         :raise ValueError: for bad or missing rows, or a patience below 1.

@@ -1,4 +1,4 @@
-"""A GPflow kernel on the outputs of a Keras network, and a Bayesian SVM with this kernel."""
+"""A GPflow kernel on the outputs of a Keras network, and a Bayesian SVM with such a kernel."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class DeepKernel(Kernel):
     k(x, x') = kernel(g(x), g(x')), g a Keras network (deep kernel learning, Wilson et al. 2016; the
     hybrid of Wistuba & Rawat 2018, section 3.4).
 
-    It is an ordinary GPflow kernel, for any model. With `FeaturePoints` the inducing points lie in
-    the feature space, which is smaller and smoother than a space of images. The network's weights
-    are ordinary variables of the model: `ML2` learns them together with kernel and points, except
-    in layers with `trainable = False`.
+    It is an ordinary GPflow kernel for any model. With `FeaturePoints`, the inducing points are in
+    feature space, which is smaller and smoother than a space of images. The network's weights are
+    ordinary variables of the model: `ML2` learns them together with kernel and points, except in
+    layers with `trainable = False`.
 
-    Networks compute in their own dtype, mostly single precision; their outputs are cast to GPflow's
-    default float.
+    Networks compute in their own dtype, usually single precision; their outputs are cast to
+    GPflow's default float.
 
     :ivar features: the network g.
     :ivar kernel: kernel on the outputs of g.
@@ -62,8 +62,8 @@ class DeepKernel(Kernel):
         :param features: a layer or model of tf_keras or Keras 3 (on TensorFlow) that returns a
             vector for each row.
         :param kernel: any GPflow kernel with a single output.
-        :param input_shape: shape such as (28, 28, 1) for images in rows of X [N, 784]; None: as
-            declared by the network.
+        :param input_shape: shape of a row, such as (28, 28, 1) for images in rows of X [N, 784];
+            None: as the network declares.
         :raise TypeError: for another kind of `features` or `kernel`.
         :raise ValueError: for a network that does not return vectors, or rejects `input_shape`.
         """
@@ -81,11 +81,11 @@ class DeepKernel(Kernel):
         self.training = False
         # Builds the network, and checks that it returns vectors.
         call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
-        # TensorFlow modules do not track layers of Keras 3.
+        # TensorFlow modules do not track Keras 3 layers.
         self.weights = tuple(as_variables(features.weights)) if is_keras_3(features) else ()
 
     def look(self, X: TensorType) -> tf.Tensor:
-        """:return: g(x), [..., Q], for X [..., D]; may be called in a graph."""
+        """:return: g(x), [..., Q], for X [..., D]; works in a graph too."""
         return call(self.features, tf.convert_to_tensor(X), self.input_shape, self.training)
 
     def features_of(self, X: Any) -> AnyNDArray:
@@ -94,8 +94,8 @@ class DeepKernel(Kernel):
 
         :param X: [N, D].
         :return: [N, Q].
-        :raise ValueError: if X is not finite or has a wrong width, or if the network returns NaN or
-            infinity.
+        :raise ValueError: if X is not finite or has a wrong width, or if the network returns
+            nonfinite values.
         """
         X = as_matrix(X, "X")
         check_row_width(X.shape[-1], self.input_shape)
@@ -104,18 +104,18 @@ class DeepKernel(Kernel):
 
     @inherit_check_shapes
     def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
-        """As in `gpflow.kernels.Kernel`."""
+        """See `gpflow.kernels.Kernel`."""
         return self.kernel(self.look(X), None if X2 is None else self.look(X2))
 
     @inherit_check_shapes
     def K_diag(self, X: TensorType) -> tf.Tensor:
-        """As in `gpflow.kernels.Kernel`; stationary kernels do not need X."""
+        """See `gpflow.kernels.Kernel`; stationary kernels do not need X."""
         if isinstance(self.kernel, Stationary):
             return self.kernel.K_diag(tf.convert_to_tensor(X))
         return self.kernel(self.look(X), full_cov=False)
 
     def learned_weights(self) -> list[tf.Variable]:
-        """:return: weights of the network, without frozen layers."""
+        """:return: the weights of the network, without frozen layers."""
         return as_variables(self.features.trainable_variables)
 
     def all_weights(self) -> list[tf.Variable]:
@@ -129,8 +129,8 @@ class DeepKernel(Kernel):
 
 class FeaturePoints(InducingPointsBase):
     """
-    Inducing points of a `DeepKernel` in the space of its features: u_m = f(x) for a (possibly
-    nonexistent) x with g(x) = z_m.
+    Inducing points of a `DeepKernel` in feature space: u_m = f(x) for a (possibly nonexistent) x
+    with g(x) = z_m.
 
     :ivar Z: [M, Q], a `gpflow.Parameter`, such as `kmeans(kernel.features_of(X), M)`.
     """
@@ -160,28 +160,28 @@ def hybrid(
     **kwargs: Unpack[SparseOptions],
 ) -> BSVM:
     """
-    A Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section 3.4),
-    ready for `ML2`. K-means of the features gives the inducing points; `num_data` is N. The
+    Make a Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section
+    3.4), ready for `ML2`. K-means on the features gives the inducing points; `num_data` is N. The
     kernel's lengthscale is the mean distance between features of different rows, so that gradients
     neither vanish nor depend on single rows.
 
-    A good start is a network trained with a softmax layer, without this layer; an untrained network
-    works too, but takes longer.
+    A good start is a network that was trained with a softmax layer, without this layer. An
+    untrained network works too, but takes longer.
 
     :param features: a layer or model of tf_keras or Keras 3 that returns a vector for each row.
-    :param likelihood: for an untrained network `LevelHinge()` or `OneVsRestLevelHinge(C)`; for a
-        trained network any likelihood. (Without a majority class, equal features of all rows
-        minimize `Hinge` and `CrammerSinger`; new networks can get stuck there.)
-    :param X: [N, D], the training rows, or some of them with `num_data=N`.
+    :param likelihood: for an untrained network, `LevelHinge()` or `OneVsRestLevelHinge(C)`; for a
+        trained network, any likelihood. (Without a majority class, new networks can get stuck at
+        equal features of all rows, which minimize the loss of `Hinge` and `CrammerSinger`.)
+    :param X: [N, D], the training rows, or some of these rows together with `num_data=N`.
     :param num_inducing: M.
     :param kernel: kernel on the features; None: the above `SquaredExponential`, of variance 4.
     :param input_shape: see `DeepKernel`.
-    :param normalize: end the network with batch normalization without parameters. Otherwise, in a
-        few steps, a new network's small features can leave the points' reach, where the kernel and
-        its gradient are 0.
+    :param normalize: end the network with batch normalization without parameters. Otherwise a
+        new network's small features can, in a few steps, move out of the points' reach, where the
+        kernel and its gradient are 0.
     :param seed: seed for choosing rows, and for k-means.
-    :param kwargs: as for `BSVM`.
-    :raise ValueError: for bad X (see `DeepKernel.features_of`), or M not between 1 and N.
+    :param kwargs: further arguments of `BSVM`.
+    :raise ValueError: if X is bad (see `DeepKernel.features_of`), or M is not between 1 and N.
     """
     X = as_matrix(X, "X")
     deep = DeepKernel(features, kernel or SquaredExponential(4.0), input_shape)
@@ -202,14 +202,14 @@ def hybrid(
 
 def head(model: BSVM) -> BSVM:
     """
-    The same model as a function of the features g(x) [N, Q], instead of x [N, D]. It shares kernel,
-    points, likelihood and q with `model`, so that CAVI, VEM and calibration of the head fit `model`
-    too, without evaluating the network in each pass:
+    Make the same model as a function of the features g(x) [N, Q] instead of x [N, D]. It shares
+    kernel, points, likelihood and q with `model`, so that CAVI, VEM and calibration of the head
+    also fit `model`, without evaluating the network in each pass:
 
         F = model.kernel.features_of(X)
         CAVI().run(head(model), (F, Y))
 
-    :param model: a model with `DeepKernel` and `FeaturePoints`, without mean function.
+    :param model: a model with `DeepKernel` and `FeaturePoints`, without a mean function.
     :raise TypeError: for any other model.
     """
     kernel = model.kernel

@@ -15,9 +15,9 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.keras import tf_keras
 
-#: Momentum of the features' moving averages, which adapt within some ten steps.
+#: Momentum of the features' moving averages, which adapt within about ten steps.
 _MOMENTUM = 0.9
-#: Added to variances. (Keras adds 1e-3, which exceeds the variances of a new network's features.)
+#: Added to variances. (Keras adds 1e-3, more than the variances of a new network's features.)
 _EPSILON = 1e-8
 
 
@@ -27,7 +27,7 @@ def is_layer(value: Any) -> bool:
 
 
 def is_keras_3(value: Any) -> bool:
-    """:return: True for a layer or model of Keras 3, without importing it."""
+    """:return: True for a layer or model of Keras 3, without importing Keras 3."""
     homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
     return "keras" in homes and hasattr(value, "trainable_variables")
 
@@ -55,7 +55,7 @@ def check_layer(features: Any) -> None:
 
 def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[int, ...]:
     """
-    :param input_shape: shape of a row for the network; None: as declared by the network.
+    :param input_shape: shape of a row for the network; None: as the network declares.
     :return: the shape.
     :raise ValueError: if neither gives a shape, if they differ, or if there are several inputs.
     """
@@ -94,7 +94,7 @@ def call(
 ) -> tf.Tensor:
     """
     :param X: [..., D], with D the product of `input_shape`.
-    :param training: whether dropout is active and batch normalization uses the batch's moments.
+    :param training: whether dropout is active, and batch normalization uses the batch's moments.
     :return: [..., Q], in GPflow's default float; the network computes in its own dtype.
     :raise ValueError: if X has a wrong width, or if the network does not return vectors.
     """
@@ -145,7 +145,7 @@ def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArra
     """
     :param network: the user's network, or None.
     :param names: names of the file's weights, in order.
-    :return: the network with these weights; like the network in the file, it may end with the
+    :return: the network with these weights; like the saved network, it may end with the
         normalization of `gpflow_bsvm.deep.kernel`.
     :raise ValueError: without a network, or if names or shapes of its weights differ.
     """

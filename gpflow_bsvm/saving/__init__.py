@@ -1,4 +1,4 @@
-"""Save models to files without pickles, load them, and export them as TensorFlow's SavedModel."""
+"""Save models to files without pickles, load them, and export them as TensorFlow SavedModels."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .files import check_can_save, load, save

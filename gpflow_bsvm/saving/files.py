@@ -16,20 +16,20 @@ from ..notices import warn
 from ..version import __version__
 from .objects import Decoder, Encoder
 
-#: File format version, the only one that `load` reads; changes with any class's attributes.
+#: The version of the file format that `load` reads; it changes with any class's attributes.
 FORMAT = 4
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
-    Save values and structure of a model of `gpflow_bsvm.models`, an estimator (fitted or not), or a
-    part of either, such as a kernel; `load` restores them. A file is complete or not written.
+    Save the values and structure of a model of `gpflow_bsvm.models`, an estimator (fitted or not),
+    or a part of either, such as a kernel; `load` restores them. A file is complete or not written.
 
-    :param model: its kernels, mean functions, likelihoods, inducing variables, transforms and
-        priors may be from GPflow, TensorFlow Probability and this package; see `register` for other
-        classes. Of a Keras network in a `DeepKernel` only the weights are saved.
+    :param model: the object to save. Its kernels, mean functions, likelihoods, inducing variables,
+        transforms and priors may be from GPflow, TensorFlow Probability and this package; see
+        `register` for other classes. From a `DeepKernel`'s Keras network only weights are saved.
     :param path: the file; an existing file is replaced.
-    :raise TypeError: if a part cannot be restored from a file; the message names the part and a
+    :raise TypeError: if a part could not be restored from a file; the message names the part and a
         remedy.
     :raise OSError: if the file cannot be written (FileNotFoundError if its directory does not
         exist); the message names the file.
@@ -44,9 +44,9 @@ def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
     Check, before a long fit, that its result can be saved.
 
     :param path: the future file.
-    :param values: parts of the file by name, such as ``classes=[...]`` and ``columns=[...]``.
-    :raise TypeError: for a value that a file cannot hold, such as a label of an unknown type.
-    :raise OSError: as in `save`, or if there is no room for 16 MB.
+    :param values: parts of the future file, such as ``classes=[...]`` and ``columns=[...]``.
+    :raise TypeError: for a value that a file cannot store, such as a label of an unknown type.
+    :raise OSError: as in `save`, or if the disk has no room for 16 MB.
     """
     for name, value in values.items():
         _described(value, name)
@@ -69,7 +69,7 @@ def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
 
 
 def _settings() -> dict[str, Any]:
-    """:return: global settings that affect predictions."""
+    """:return: the global settings that affect predictions."""
     return {
         "float": np.dtype(gpflow.config.default_float()).name,
         "jitter": float(gpflow.config.default_jitter()),
@@ -81,14 +81,14 @@ def _settings() -> dict[str, Any]:
 def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
     Load a file written by `save`. Predictions are the same to the last bit (up to rounding on
-    another machine or TensorFlow version); training can go on. Even an untrusted file can run only
-    the code of TensorFlow Probability's known transforms and priors.
+    another machine or TensorFlow version), and training can continue. Loading even an untrusted
+    file runs no code except TensorFlow Probability's known transforms and priors.
 
-    :param network: the Keras network of a `DeepKernel`, constructed as before; it receives the
-        file's weights. A list of networks if there are several.
+    :param network: the Keras network of a `DeepKernel`, constructed as before, which receives the
+        file's weights; a list of networks if there are several.
     :raise FileNotFoundError: if there is no such file.
-    :raise ValueError: for a file of another kind, format or float type, a damaged file, or an
-        unregistered class; the message names the file.
+    :raise ValueError: for a file of another kind, format or float type, for a damaged file, or for
+        an unregistered class; the message names the file.
     """
     path = Path(path)
     header, arrays = _open(path)
@@ -101,7 +101,7 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
 
 
 def _open(path: Path) -> tuple[dict[str, Any], Any]:
-    """:raise ValueError: for files not written by `save`, or of another format."""
+    """:raise ValueError: for files that `save` has not written, or of another format."""
     try:
         header, arrays = read_archive(path)
         found = header["format"]

@@ -23,7 +23,7 @@ from ..engine.contracts import as_variables
 from ..engine.structure import BOOKKEEPING
 from ..estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
 
-#: Modules whose classes are all allowed: they hold only parameters, numbers and each other.
+#: Modules whose classes are all allowed, because they hold only parameters, numbers and each other.
 _HOMES = (
     *(f"gpflow.{home}." for home in ["kernels", "functions", "inducing_variables", "likelihoods"]),
     *(f"gpflow_bsvm.{home}." for home in ["likelihoods", "models", "deep", "inference", "papers"]),
@@ -36,12 +36,12 @@ _registered: dict[str, type] = {}
 
 def register(cls: type) -> type:
     """
-    Register a class, such as your own kernel or a library's mean function, for `save` and `load`.
-    A file holds attributes but no code, so the loading process must register the class too. Loading
-    calls no constructor and takes attributes from the file: do not register a class if an attacker
-    who sets its attributes could make its methods dangerous.
+    Register a class, such as your own kernel or a library's mean function, for `save` and `load`. A
+    file holds attributes but no code, so the loading process must register the class too. Loading
+    calls no constructor, and sets attributes from the file: do not register a class whose methods
+    become dangerous if an attacker sets its attributes.
 
-    :param cls: a class (`register` is also a decorator).
+    :param cls: a class (so `register` is also a decorator).
     :return: the class.
     :raise TypeError: unless it is a class.
     """
@@ -52,7 +52,7 @@ def register(cls: type) -> type:
 
 
 def find_class(name: str) -> type | None:
-    """:return: the class of this name if it is known; else None."""
+    """:return: the class of this name, or None if it is unknown."""
     cls = _registered.get(name) or loaded(name)
     if not isinstance(cls, type):
         return None
@@ -62,13 +62,13 @@ def find_class(name: str) -> type | None:
 
 
 def name_of(cls: type) -> str | None:
-    """:return: the class's name in a file, public if possible; None if unknown."""
+    """:return: the class's name in a file, if possible a public name; None if it is unknown."""
     public = f"{'.'.join(cls.__module__.split('.')[:2])}.{cls.__name__}"
     return next((name for name in (public, full_name(cls)) if find_class(name) is cls), None)
 
 
 def is_book(attribute: str) -> bool:
-    """:return: True if the attribute is TensorFlow's bookkeeping."""
+    """:return: True for an attribute that is part of TensorFlow's bookkeeping."""
     return attribute in BOOKKEEPING or attribute.startswith("_self_")
 
 
@@ -99,7 +99,7 @@ def _numbers(value: Any) -> Iterator[Any]:
         yield array if array.dtype.kind in "fc" else 0.0
 
 
-#: Functions allowed as likelihoods' arguments.
+#: Functions that are allowed as arguments of likelihoods.
 FUNCTIONS: dict[str, Any] = {
     "inv_probit": links.inv_probit,
     "exp": tf.exp,
@@ -126,7 +126,7 @@ OF_TFP: dict[str, Any] = {
 
 
 class Encoder(ValueEncoder):
-    """:ivar networks: networks whose weights have been encoded, in order."""
+    """:ivar networks: the networks whose weights have been encoded, in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class Encoder(ValueEncoder):
             self._seen[id(value)] = len(self._seen), value
 
     def _network(self, value: Any) -> dict[str, Any]:
-        # No layers: Keras would import modules and call functions named in their description.
+        # Layers are not stored: Keras would import modules and call functions that these name.
         self.networks.append(value)
         weights = [self._store(weight) for weight in value.get_weights()]
         self._remember(as_variables(value.weights))
@@ -218,7 +218,7 @@ def _part_of(value: Any) -> str:
 
 class Decoder(ValueDecoder):
     """
-    Restores the values described by `Encoder`. It imports nothing, and calls only the code of
+    Restores the values that `Encoder` has described. It imports nothing, and calls no code except
     TensorFlow Probability's transforms and priors.
     """
 
@@ -243,7 +243,7 @@ class Decoder(ValueDecoder):
 
     @property
     def place(self) -> str:
-        """:return: the user's name for the part being read."""
+        """:return: the user's name for the part that is being read."""
         return ".".join(self._path)
 
     def _parts(self, nodes: Any, cls: type | None = None) -> dict[str, Any]:

@@ -36,21 +36,21 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
         predict_f:      X [N, D] -> {"mean": [N, L], "variance": [N, L]} of the latent functions,
         predict_proba:  X [N, D] -> {"probabilities": [N, C]},
 
-    or, for a regressor, instead of `predict_proba`
+    or, for a regressor, instead of `predict_proba`,
 
-        predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
+        predict:        X [N, D] -> {"mean": [N], "std": [N]} of y.
 
-    equal to the model's predictions up to rounding. A classifier's export includes its
-    standardization; its probabilities are in the order of `classes_`. A model's probabilities are
-    as in `gpflow_bsvm.prediction.predict_probabilities`: P(y = 1) alone for two classes.
-    `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow and checks nothing: a
+    Their results equal the model's predictions up to rounding. A classifier's export includes its
+    standardization, and its probabilities are in the order of `classes_`. A model's probabilities
+    are as in `gpflow_bsvm.prediction.predict_probabilities`: only P(y = 1) for two classes.
+    `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow, and checks nothing: a
     row with NaN gives NaN.
 
     The directory's file `about.json` holds "classes" (the labels; null for a model), "features"
-    (the column names, if the fit's X was a data frame) and "version".
+    (the column names, if X was a data frame in the fit) and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
-    :param directory: a new or empty directory; written completely or not at all.
+    :param directory: a new or empty directory, which is written completely or not at all.
     :raise FileExistsError: if the directory is not empty.
     :raise OSError: if the directory cannot be written; the message names it.
     :raise sklearn.exceptions.NotFittedError: for an unfitted classifier.
@@ -75,7 +75,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
 
 
 def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
-    """:raise OSError: instead of TensorFlow's errors."""
+    """:raise OSError: if TensorFlow's writing fails."""
     try:
         tf.saved_model.save(module, str(place), signatures=signatures)
     except tf.errors.OpError as error:
@@ -96,9 +96,9 @@ class Exported(tf.Module):
         standardise: tuple[Any, Any] = (0.0, 1.0),
     ) -> None:
         """
-        :param num_columns: D; None: any.
+        :param num_columns: D; None: any number.
         :param finish: a function of likelihood, X, and mean and variance of f, which returns the
-            result of the function `predicts`.
+            result of the exported function `predicts`.
         :param standardise: shift and scale of X.
         """
         super().__init__()

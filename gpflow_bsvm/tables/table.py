@@ -213,10 +213,7 @@ class Table:
         return lines
 
     def _keys(self, X: Any) -> list[str]:
-        """
-        :return: columns of distinct words, and of whole numbers that only increase or only
-            decrease.
-        """
+        """:return: columns of distinct words, and of whole numbers that only rise or only fall."""
         words = [name for name, one in self._kinds.items() if one.words is not None]
         dates = {name for name, one in self._kinds.items() if one.date}
         ordered = (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)
