@@ -1,9 +1,9 @@
 """
 Rows on the workers of a Dask cluster: functions are sent to partitions, and sums returned.
 
-A pass sends a function (its name, if it has one) and tensors (q and the hyperparameters, about L M^2
-numbers). Results are summed in a tree of fixed shape, so that they are equal to the last bit for
-any number of workers. The scheduler can recompute every future: a worker's death only costs time.
+A pass sends a function (its name, if it has one) and tensors (q and the hyperparameters, about
+L M^2 numbers). Results are summed in a tree of fixed shape, so that they are equal to the last bit
+for any number of workers. The scheduler can recompute every future: a dead worker only costs time.
 """
 
 from __future__ import annotations
