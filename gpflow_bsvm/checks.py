@@ -51,7 +51,7 @@ class NotFinite(ValueError):
         """:param cause: the cause; "" if it is unknown."""
         likely = (
             "the kernel or the mean function overflows, or a label is invalid for the likelihood; "
-            "standardise X and check the kernel's parameters"
+            "standardize X and check the kernel's parameters"
         )
         super().__init__(f"{what}: {cause or likely}")
         self.what = what

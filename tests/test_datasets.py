@@ -169,7 +169,7 @@ def test_booleans_are_numbers(tmp_path):
         (b"y\n0\n1\n", "no columns for X besides target"),
         (
             b"a,b,y\n1,2,0\n3,wood,1\n",
-            r"column 'b' holds numbers and texts such as 'wood' \(row 1\): give na_values=\['wood'",
+            r"column 'b' holds numbers and words such as 'wood' \(row 1\): give na_values=\['wood'",
         ),
         (b"a,b,y\n1,2,0\n3,?,1\n", "X holds nan \\(row 1, column 'b'\\)"),
         (b"a,b,y\n1,2,0\n3,,1\n", "X holds nan \\(row 1, column 'b'\\)"),

@@ -51,7 +51,7 @@ class ModelClassifier(_SkactivemlClassifier):
         if len(self.classes_) != expected:
             raise ValueError(
                 f"the model has {expected} classes, but {len(self.classes_)} are given: "
-                f"{self.classes_.tolist()}; give all of them by classes=..."
+                f"{self.classes_.tolist()}; give all of them with classes=..."
             )
         rows = np.flatnonzero(numbers >= 0)
         known: Any = [np.asarray(part, default_float())[rows] for part in (X, numbers[:, None])]

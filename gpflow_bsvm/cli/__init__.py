@@ -51,4 +51,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         if TRACEBACK in os.environ:
             raise
         about = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        return fail(2, f"{about} (unexpected: set {TRACEBACK}=1 to see where)")
+        return fail(2, f"{about} (unexpected error: set {TRACEBACK}=1 for the traceback)")

@@ -40,8 +40,8 @@ all models for classes that suit the data, except BSVMClassifier:
 _TIMES = """\
 Scores: mean±standard deviation over the held-out parts; *: no model is better. Stars and sentences
 come from the same paired 95 % intervals over rows, which hold for all pairs together. Times are
-medians over the folds, without the first, in which TensorFlow traces. A fit includes the setup, but
-neither scaling nor k-means; a prediction is a second call."""
+medians over the folds, without the first, in which TensorFlow traces. The time of a fit includes
+the setup, but neither scaling nor k-means; predictions are timed in a second call."""
 
 
 def add_to(subparsers: Any) -> None:
@@ -50,8 +50,8 @@ def add_to(subparsers: Any) -> None:
         "compare",
         help="cross-validate Bayesian SVMs, SVGP and SVC on the same folds",
         description="Cross-validate classifiers or regressors on the same folds, with the same "
-        "scaling. Each learns\nits kernel, or all use one (--fixed-kernel). Print a table and "
-        "verdicts per data set, and write\nresults.csv, results.json and pictures.",
+        "scaling. Each\nlearns its kernel, or all share a fixed kernel (--fixed-kernel). Print a "
+        "table and verdicts for\neach data set, and write results.csv, results.json and pictures.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -66,7 +66,7 @@ def add_to(subparsers: Any) -> None:
         "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
     task = "kind of labels: classes, or numbers (bundled set: "
-    task += f"{DEFAULT_NUMBERS[0]}); default: classification; required if they may be either"
+    task += f"{DEFAULT_NUMBERS[0]}); default: classification; required if labels may be either"
     add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
@@ -76,7 +76,7 @@ def add_to(subparsers: Any) -> None:
     inducing = "inducing points of all models except BSVMClassifier and BSVMRegressor, by k-means "
     inducing += f"on each training part (default: {most})"
     add("--num-inducing", type=integer(1), metavar="M", help=inducing)
-    add("--models", type=_models, metavar="A,B", help="some of the models below")
+    add("--models", type=_models, metavar="A,B", help="models to compare, see below")
     fixed = "one kernel for all models, of variance 4 and lengthscale sqrt(D), to compare their "
     fixed += "bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
@@ -115,7 +115,7 @@ def _compare(args: argparse.Namespace) -> int:
     args.begun = time.perf_counter()
     if args.task == "regression" and args.data == list(DEFAULT_DATA):
         args.data = list(DEFAULT_NUMBERS)
-    show(f"comparing on {', '.join(args.data)}; TensorFlow takes some seconds to start")
+    show(f"comparing on {', '.join(args.data)}; TensorFlow takes a few seconds to start")
     if importlib.util.find_spec("pandas") is None:
         require("pandas")  # names the right extra; later errors would not
     _look_at_files(args)

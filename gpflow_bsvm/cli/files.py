@@ -20,7 +20,7 @@ from ..tables.table import Table
 from .terminal import show
 
 FILES = (
-    "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
+    "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of these"
 )
 TASKS = ("classification", "regression")
 #: Options that a model file stores and `predict` uses.
@@ -44,7 +44,7 @@ _TEXTS = {
     "encoding": ("NAME", "text encoding, such as latin-1 (default: as declared, else UTF-8)"),
 }
 _HOW = (
-    "Put a name with a comma in double quotes, --drop '\"Q1, age\",id'. Options can be repeated, "
+    "Put names with commas in double quotes: --drop '\"Q1, age\",id'. Options can be repeated: "
     "--drop id --drop name. Messages count rows from 0, without the header."
 )
 #: Python terms in errors, and their replacements for the shell.

@@ -86,7 +86,7 @@ def _predict(args: argparse.Namespace) -> int:
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
         show(f"not used: {shortened(unused)}")
     if (ROW_NAMES in table.left_out) != (ROW_NAMES in known.get("marks", {})):
-        show("either this table or the training table has row names, but not both")
+        show("only one of this table and the training table has row names")
     if doubtful := table.in_doubt:
         show(
             f"numbers with three digits after each point, unlike in training: {listed(doubtful)}; "
@@ -146,7 +146,7 @@ def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
     """:return: advice to repeat options given in training; "" if none were given."""
     told = [f"{name}={known[name]!r}" for name in OF_FILE if name in known and name not in given]
-    return f"; training had {' '.join(told)}: repeat those that also apply here" if told else ""
+    return f"; training had {' '.join(told)}: repeat options that also apply here" if told else ""
 
 
 def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:

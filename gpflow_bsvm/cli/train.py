@@ -44,7 +44,7 @@ def add_to(subparsers: Any) -> None:
     parser.set_defaults(run=_train)
     parser.add_argument("data", metavar="DATA", help=FILES)
     add = parser.add_argument
-    task = "kind of labels: classes (the default) or numbers; required if they may be either"
+    task = "kind of labels: classes (the default) or numbers; required if labels may be either"
     add("--task", choices=TASKS, help=task)
     target = f"column of labels, of any type (default: the existing one of {', '.join(TARGETS)})"
     add("--target", metavar="COL", help=target)

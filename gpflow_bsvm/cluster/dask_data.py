@@ -203,7 +203,7 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
         return DaskFrame(X)
     raise ValueError(
         "a Dask data frame includes its labels: give gpflow_bsvm.cluster.DaskFrame(frame, "
-        "target=...), the name of the label column"
+        "target=...) with the name of the label column"
     )
 
 

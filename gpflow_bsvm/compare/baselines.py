@@ -108,7 +108,7 @@ def svc(task: Task) -> CalibratedClassifierCV:
     grid = {"C": SVC_PENALTIES, "gamma": factors * 0.5 / kernel.lengthscale**2}
     fewest = np.bincount(y).min()
     if fewest < 2:
-        raise Skipped("a class has one training row, but Platt scaling holds out one of each")
+        raise Skipped("a class has one training row, but Platt scaling holds out a row per class")
     folds = (min(k, fewest) for k in (3, 5))
     three, five = (StratifiedKFold(k, shuffle=True, random_state=seed) for k in folds)
     best = SVC(**GridSearchCV(SVC(), grid, cv=three, refit=False).fit(X, y).best_params_)

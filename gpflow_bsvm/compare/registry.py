@@ -48,7 +48,7 @@ BASELINES = {
         default=LEARNT + FIXED,
     ),
     "bsvm-augmented": Entry("the same with the binary papers' bound and coordinate ascent"),
-    "one-vs-rest": Entry("a binary Bayesian SVM per class, normalised (C > 2)", only=(MORE,)),
+    "one-vs-rest": Entry("a binary Bayesian SVM per class, normalized (C > 2)", only=(MORE,)),
     "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=(TWO,)),
     "svgp": Entry(
         "GPflow's SVGP: Bernoulli (C > 2: Softmax; numbers: Gaussian); learns by natural "

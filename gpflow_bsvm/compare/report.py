@@ -150,7 +150,7 @@ def _title(comparison: Comparison) -> str:
     M = f"M = {min(settings.num_inducing, round(N * (1 - 1 / settings.folds)))}, " if has_M else ""
     return (
         f"{comparison.dataset.name}: N = {N}, D = {D}, {f'C = {C}, ' if C > 2 else ''}"
-        f"{settings.folds} folds, {M}kernel {'learnt' if kernel.learn else fixed}"
+        f"{settings.folds} folds, {M}kernel {'learned' if kernel.learn else fixed}"
     )
 
 
@@ -175,7 +175,7 @@ def _footnotes(records: list[dict[str, Any]]) -> list[str]:
     gains = [(one["model"], one["last_gain"]) for one in records if one["last_gain"] is not None]
     if gains:
         ends = ", ".join(f"{model} {gain:.0e}" for model, gain in gains)
-        lines.append(f"  at the end of a fit, its bound last rose by a fraction of at most: {ends}")
+        lines.append(f"  largest relative rise of the bound in the last step of a fit: {ends}")
     return [line[:110] for line in lines]
 
 

@@ -216,8 +216,8 @@ def head(model: BSVM) -> BSVM:
     points = model.inducing_variable
     if not isinstance(kernel, DeepKernel) or not isinstance(points, FeaturePoints):
         raise TypeError(
-            "head takes a model with a DeepKernel and FeaturePoints, such as from hybrid; this one "
-            f"has {type(kernel).__name__} and {type(points).__name__}"
+            "head takes a model with a DeepKernel and FeaturePoints, such as from hybrid; this "
+            f"model has {type(kernel).__name__} and {type(points).__name__}"
         )
     if not isinstance(model.mean_function, gpflow.functions.Zero):
         raise TypeError("a head sees only features, not x: use a model without a mean function")

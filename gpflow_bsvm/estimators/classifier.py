@@ -176,7 +176,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
     def _specify(self, seed: int, data: Data) -> Specification:
         if self.multi_class == "ordinal" and self.loss == "hinge":
-            raise ValueError('multi_class="ordinal" has levels: leave loss at "auto", got "hinge"')
+            raise ValueError('multi_class="ordinal" uses levels: leave loss at "auto", got "hinge"')
         if len(self.classes_) < 2:
             raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
         several = len(self.classes_) > 2 and self.loss != "levels"
@@ -192,7 +192,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             how |= {"learned": (), "learn_kernel": False, "calibrate": False}
             only = self.classes_.tolist()[int(data[1][0, 0])]
             warn(
-                f"all rows of positive weight are of class {only!r}: kernel, loss and penalty "
+                f"all rows with positive weight are of class {only!r}: kernel, loss and penalty "
                 "keep their initial values, because one class cannot determine them"
             )
         return specify(self, seed, num_classes=len(self.classes_), **how)

@@ -101,7 +101,7 @@ def _misfit(kernel: Kernel, num_columns: int) -> str:
             return f"{name} has active_dims up to {np.max(dims)}, and columns count from 0"
         number = np.size(getattr(part, "lengthscales", 1.0))
         if number not in (1, len(columns_of(part, num_columns))):
-            return f"{name} has lengthscales for {number}"
+            return f"{name} has lengthscales for {number} columns"
     return ""
 
 
@@ -142,7 +142,7 @@ class Attributes:
         """:return: M, the number of inducing points after the fit."""
         check_is_fitted(self)
         if isinstance(self.model_.kernel, WeightKernel):
-            raise AttributeError("a linear model has weights (coef_), and no inducing points")
+            raise AttributeError("a linear model has weights (coef_) and no inducing points")
         return int(self.model_.q_shape[1])
 
     @property

@@ -165,9 +165,9 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -
     more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
     extreme = X[np.argmax(np.abs(X[:, first] - middle[first])), first]
     warn(
-        f"few values determine the scale of column {told}{more} of X, such as {extreme:.4g} where "
-        f"90 % of the column span {span[first]:.2g}: correct them, or give logarithms or ranks "
-        "(sklearn.preprocessing.QuantileTransformer)"
+        f"a few values determine the scale of column {told}{more} of X, such as {extreme:.4g}, "
+        f"while 90 % of the column span {span[first]:.2g}: correct them, or give logarithms or "
+        "ranks (sklearn.preprocessing.QuantileTransformer)"
     )
 
 

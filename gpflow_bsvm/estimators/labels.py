@@ -57,7 +57,7 @@ def check_targets(y: AnyNDArray) -> None:
             kinds = sorted({type(label).__name__ for label in y.tolist()})
             raise ValueError(
                 f"y holds labels of type {' and '.join(kinds)}, which have no common order: "
-                "convert them, such as to strings"
+                "convert them, for instance to strings"
             ) from None
         check_classification_targets(y)
         return

@@ -45,8 +45,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         return None
     if y is not None or sample_weight is not None:
         raise ValueError(
-            "rows read piece by piece include their labels and weights (files by target=... and "
-            "weight=...): leave out y and sample_weight"
+            "labels and weights of rows read piece by piece come with the rows (for files: "
+            "target=..., weight=...): leave out y and sample_weight"
         )
     return X
 
@@ -66,7 +66,7 @@ class Rows(NamedTuple):
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
         if Y is None:
-            raise ValueError("there are no labels: files need target=..., the name of a column")
+            raise ValueError("there are no labels: files need target=..., the label column")
         Y = as_matrix(Y, "Y", where)
         if Y.shape != (len(X), 1):
             raise ValueError(f"Y must be one column of {len(X)} labels, got shape {Y.shape}")

@@ -16,8 +16,8 @@ from .specification import LOSSES, MULTI_CLASS
 _INSTEAD = {
     "rbf": '; for scikit-learn\'s "rbf" use None',
     "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
-    "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
-    "precomputed": "; a Gram matrix lacks the variance of new rows: give the kernel itself",
+    "sigmoid": '; scikit-learn\'s "sigmoid" is no kernel: use gpflow.kernels.ArcCosine(order=0)',
+    "precomputed": "; a Gram matrix lacks the variances of new rows: give the kernel itself",
 }
 #: Valid names or kinds of values for each option of all estimators.
 OPTIONS: dict[str, tuple[Any, ...]] = {
@@ -29,13 +29,13 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "nu": ("a number in (0, 1)",),
     "learn_kernel": (bool,),
     "calibrate": (bool, "auto"),
-    "num_inducing": ("a whole number from 1 on", "auto"),
+    "num_inducing": ("a whole number of at least 1", "auto"),
     "class_weight": (dict, "balanced", None),
     "inference": (Algorithm, None),
     "standardize": (bool,),
     "impute": (bool,),
-    "chunk_rows": ("a whole number from 1 on", None),
-    "verbose": (bool, "a whole number from 0 on"),
+    "chunk_rows": ("a whole number of at least 1", None),
+    "verbose": (bool, "a whole number of at least 0"),
 }
 
 
@@ -86,8 +86,8 @@ def _fits(value: Any, kind: Any) -> bool:
 _RANGES: dict[Any, tuple[type, float, float]] = {
     "a positive number": (Real, 0, np.inf),
     "a number in (0, 1)": (Real, 0, 1),
-    "a whole number from 0 on": (Integral, -1, np.inf),
-    "a whole number from 1 on": (Integral, 0, np.inf),
+    "a whole number of at least 0": (Integral, -1, np.inf),
+    "a whole number of at least 1": (Integral, 0, np.inf),
 }
 
 
@@ -105,26 +105,26 @@ SAID = {
         "kernel=... whose variance is near 4, or more rows"
     ),
     "float64 does not hold this q": (
-        "labels without noise, or a kernel of very large variance, determine f to more digits than "
-        "float64 has: predictions and their uncertainty are rounded"
+        "labels without noise, or a kernel with a very large variance, determine f to more digits "
+        "than float64 has: predictions and their uncertainty are rounded"
     ),
     "all inducing points are many lengthscales apart": (
         "the rows are many lengthscales of the kernel apart, so that nothing can be predicted "
-        "between them: give a kernel=... of larger lengthscales, and leave standardize=True"
+        "between them: give a kernel=... with larger lengthscales, and leave standardize=True"
     ),
     "all inducing points are perfectly correlated": (
         "the kernel hardly distinguishes rows, so that predictions are the same for all: give a "
-        "kernel=... of smaller lengthscales, and leave standardize=True, unless this is intended"
+        "kernel=... with smaller lengthscales, and leave standardize=True, unless this is intended"
     ),
     "the fit has not converged": (
-        "the fit has not converged: give more max_steps, or a larger tol, by inference="
+        "the fit has not converged: give a larger max_steps or tol with inference=..."
     ),
     "y has almost no noise": (
         "y has almost no noise, so that error bars are rounded: predictions are not affected"
     ),
     "no step was found": (
         "no step was found that raises the bound, and the fit has not converged: leave bound and "
-        "inference at their defaults, or give inference= a smaller learning_rate"
+        "inference at their defaults, or set a smaller learning_rate with inference=..."
     ),
     "Kuu needed a jitter": (
         "the kernel's matrix is singular up to rounding, because the kernel hardly distinguishes "

@@ -190,8 +190,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         same = not np.ptp(data[1])
         if same and spec.learned:
             warn(
-                f"all rows have y = {self.y_center_:.6g}: predictions repeat it, and their "
-                "deviations mean nothing, because these rows show no noise"
+                f"all rows have y = {self.y_center_:.6g}: predictions equal it, and their "
+                "deviations are meaningless, because these rows show no noise"
             )
         elif not same and is_nearly_constant(self.model_, data, LEAST_SPREAD):
             warn(_CONSTANT)
@@ -222,6 +222,6 @@ def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(
-            f"y is up to {largest:.3g} and its spread {scale:.3g}: its squares overflow or are 0; "
+            f"y is up to {largest:.3g}, its spread is {scale:.3g}: its squares overflow or are 0; "
             "check the units"
         )

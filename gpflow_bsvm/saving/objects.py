@@ -193,16 +193,16 @@ class Encoder(ValueEncoder):
 def _refusal(value: Any, place: str) -> TypeError:
     if isinstance(value, BaseEstimator):
         return TypeError(
-            f"{place} is a {type(value).__name__}, which a file of gpflow_bsvm cannot hold; use "
-            f"instead {_part_of(value)}joblib.dump for the whole (loading it runs code)"
+            f"{place} is a {type(value).__name__}, which gpflow_bsvm cannot save; instead, "
+            f"use {_part_of(value)}joblib.dump for the whole (loading it runs code)"
         )
     would_do = "gpflow_bsvm.saving.register(cls), for any class"
     if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
         would_do = f"one of {', '.join(OF_TFP)}"
     return TypeError(
-        f"{place} is a {full_name(type(value))}, which a file cannot hold; use instead "
-        f"{would_do}, or store the values alone, gpflow.utilities.parameter_dict(model), for a "
-        "model constructed as before; or joblib.dump, if pickle works (loading runs code)"
+        f"{place} is a {full_name(type(value))}, which gpflow_bsvm cannot save; instead, use "
+        f"{would_do}, or store only the values, gpflow.utilities.parameter_dict(model), for a "
+        "model constructed as before, or use joblib.dump, if pickle works (loading it runs code)"
     )
 
 

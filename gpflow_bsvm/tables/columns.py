@@ -70,7 +70,7 @@ class Column(NamedTuple):
             return self._days(cells, origin)[:, None]
         values = self._numbers(cells, origin)
         if self.mark == TRUTH and (odd := ~np.isin(values, (0, 1)) & ~np.isnan(values)).any():
-            what = f"is neither true nor false, unlike its column: {_ADVICE}"
+            what = f"is neither true nor false, unlike the rest of its column: {_ADVICE}"
             raise self._refusal(cells, int(odd.argmax()), what, origin)
         return values[:, None]
 
@@ -104,13 +104,13 @@ class Column(NamedTuple):
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
         known = dict.fromkeys([None, *self.missing], np.nan)
         known |= {word: place for place, word in enumerate(words)}
-        what = f"is none of the words {shortened(words)}"
+        what = f"is not one of the words {shortened(words)}"
         number = self._places(texts, known, what, origin)[:, None]
         return np.where(np.isnan(number), np.nan, number == np.arange(len(words)))
 
     def _labels(self, labels: Any, origin: Origin) -> Any:
         classes = [*self.classes]
-        what = f"is none of the classes {shortened(classes)}: "
+        what = f"is not one of the classes {shortened(classes)}: "
         what += 'give all classes, or classes="auto"'
         if is_a(labels.type) or isinstance(classes[0], str):
             labels = as_text(labels)
@@ -186,7 +186,7 @@ class Columns:
         :param classes: see `class_list`; or None.
         """
         if classes is not None and target is None:
-            raise ValueError("classes needs labels: give target=..., the name of their column")
+            raise ValueError("classes needs labels: give target=..., the name of the label column")
         self.target = target
         self.weight = weight
         self.features = tuple(features)
@@ -217,7 +217,7 @@ class Columns:
             raise ValueError(f"{where} also has {shortened(more)}; {read}")
         if twice:
             free = exactly and not {*twice} & {self.target, self.weight}
-            drop = f", or drop={twice!r} to leave them out" if free else ""
+            drop = f", or drop={twice!r} to leave all of them out" if free else ""
             raise ValueError(
                 f"{where} has several columns named {shortened(twice)}: rename all but one of them "
                 f"in its header{drop}"
@@ -260,7 +260,7 @@ class Columns:
         :return: a note on missing values, or "".
         """
         marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
-        beside = f", and mark them in the columns {listed(marks)}" if marks else ""
+        beside = f", and the columns {listed(marks)} mark them" if marks else ""
         return [f"medians replace {number} missing values{beside}"] if number else []
 
     def _column(self, name: str) -> Column:

@@ -261,7 +261,7 @@ class Survey:
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
             if len(shown) > 1:
                 raise self._refusal("numbers that are written in several ways", shown)
-            told = "numbers with signs other than decimal or thousands"
+            told = "numbers that do not match the options decimal and thousands,"
             raise self._refusal(told, shown, f"give decimal={way.decimal!r}, ")
         for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
             if not way.odd(_array(texts)):
@@ -275,7 +275,7 @@ class Survey:
         if numbers:
             first = {self.seen[text] for text in odd} == {*range(len(odd))}
             how = "delete the first rows if they belong to the header, " * first
-            raise self._refusal("numbers and texts", odd[:3], how + self._as_missing(odd) + words)
+            raise self._refusal("numbers and words", odd[:3], how + self._as_missing(odd) + words)
 
     @property
     def _as_words(self) -> str:

@@ -139,7 +139,7 @@ class Text(Format):
             ended = not any(row[-1] for row in rows)  # lines end with a separator
             if not ended and not self._begin_with_names(rows, quoted):
                 raise ValueError(
-                    f"the rows of {self.path} have one field more than its first line: quote "
+                    f"the rows of {self.path} have one more field than the first line: quote "
                     'strings that contain the separator, and double any " inside them; write '
                     f"decimal commas as points; or begin the first line with {ROW_NAMES} if the "
                     "rows begin with their names"
@@ -251,7 +251,7 @@ def _check_quotes(text: str, separator: str, skips: bool) -> None:
     try:
         list(reader)
     except csv.Error as error:
-        hint = "is a quotation mark not closed, or one inside a string not doubled?"
+        hint = "close every quotation mark, and double quotation marks inside strings"
         raise ValueError(f"line {reader.line_num}: {error}: {hint}") from None
 
 

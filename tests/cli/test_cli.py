@@ -182,7 +182,7 @@ compare.show = first
 main(["compare", "iris", "--output", {str(tmp_path)!r}])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout == "comparing on iris; TensorFlow takes some seconds to start False\n"
+    assert done.stdout == "comparing on iris; TensorFlow takes a few seconds to start False\n"
 
 
 def test_graphs_are_not_collected_when_the_process_ends(monkeypatch):
@@ -240,7 +240,7 @@ def test_bad_arguments(argv, message, capsys):
         ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
         (
             "a,y\n1,0\nfemale,1\n",
-            "column 'a' holds numbers and texts such as 'female' (row 1): give --na-values female",
+            "column 'a' holds numbers and words such as 'female' (row 1): give --na-values female",
         ),
         ("a,b\n1,0\n", "--target"),
     ],

@@ -100,7 +100,7 @@ def test_predict_advises_what_it_can_do(model, capsys):
     data = model.with_name("new.csv")
     data.write_text(HEADER + "20,5,Oslo,1,x,\nold,2,Rome,2,x,\n")
     for given, message in [
-        ((), "column 'Q1, age' holds numbers and texts such as 'old' (row 1): give --na-values"),
+        ((), "column 'Q1, age' holds numbers and words such as 'old' (row 1): give --na-values"),
         (("--words", '"Q1, age"'), "in training, these columns held numbers"),
         (("--drop", "sum"), "columns that are read as features, target or weight cannot be left"),
     ]:
@@ -178,7 +178,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys, mon
     # A hinge takes no order.
     monkeypatch.setitem(BSVMClassifier.__init__.__kwdefaults__, "loss", "auto")
     assert train_mixed(mixed, "--impute") == 0
-    told = "medians replace 7 missing values, and mark them in the columns a missing\n"
+    told = "medians replace 7 missing values, and the columns a missing mark them\n"
     out = capsys.readouterr().out
     assert told in out and "classes 'low', 'medium', 'high':" in out
     model, output = mixed / "m.npz", mixed / "p.csv"

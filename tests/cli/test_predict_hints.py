@@ -29,7 +29,7 @@ def test_predict_names_what_to_repeat(model, capsys):
     assert run(*given) == 2
     error = capsys.readouterr().err
     assert "t.csv: it is not utf-8" in error
-    assert "; training had --names a,b,k,y --encoding latin-1: repeat those that" in error
+    assert "; training had --names a,b,k,y --encoding latin-1: repeat options that" in error
     assert run(*given, "--encoding", "latin-1") == 2
     assert "; training had --names a,b,k,y: repeat" in capsys.readouterr().err
     assert run(*given, "--encoding", "latin-1", *NAMES) == 0

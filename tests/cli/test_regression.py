@@ -60,7 +60,7 @@ def test_compare(folder, capsys):
     which = ("--models", "bsvm,svr,svc", "--num-inducing", 10, "--report", page)
     assert run("compare", folder / "rows.csv", *how, *which) == 0
     printed = capsys.readouterr().out
-    assert "rows: N = 60, D = 4, 2 folds, M = 10, kernel learnt" in printed
+    assert "rows: N = 60, D = 4, 2 folds, M = 10, kernel learned" in printed
     assert "svc             skipped: for classes only" in printed
     assert re.search(r"bsvm is (better than|worse than|level with) svr in ", printed)
     rows = pandas.read_csv(out / "results.csv").set_index("model")

@@ -285,7 +285,7 @@ def test_bad_frames(client, arrays):
         DaskFrame(frame, target="label")
     with pytest.raises(ValueError, match=r"column 'y' of the data frame must hold numbers"):
         DaskFrame(frame, target="y")
-    with pytest.raises(ValueError, match=r"partition \d, row 0: label .* is none of the classes"):
+    with pytest.raises(ValueError, match=r"partition \d, row 0: label .* not one of the classes"):
         EXACT.run(
             model_of(arrays[0]),
             DaskFrame(frame, target="y", features=["a", "b"], classes=["si", "nada"]),

@@ -200,7 +200,7 @@ def test_the_default_table(dataset, tmp_path):
     assert comparison.models == ["bsvm", "svgp", "BSVMClassifier", "svc"]
     for score in comparison.fold_scores:
         assert score.ok, score
-    assert "M = 10, kernel learnt" in report.table(comparison)
+    assert "M = 10, kernel learned" in report.table(comparison)
     first = next(folds(dataset.X, comparison._y, 2, 0, 10))
     expected = BSVMClassifier(random_state=0).fit(first.X, first.y)
     P = comparison.held_out["BSVMClassifier"][0][1]
@@ -250,7 +250,7 @@ def test_last_gains_of_bounds_are_told():
         replace(made_up("svgp", fold, 0.1), last_gain=gain)
         for fold, gain in enumerate([2e-5, 4e-5])
     ]
-    line = "  at the end of a fit, its bound last rose by a fraction of at most: svgp 4e-05"
+    line = "  largest relative rise of the bound in the last step of a fit: svgp 4e-05"
     assert line in report.table(comparison).splitlines()
     assert report.summary(comparison.fold_scores)[0]["last_gain"] == 4e-5
 

@@ -84,12 +84,12 @@ BAD_TABLES = {
     "an unknown label": (
         lambda t: t.append_column("kind", pa.array(["a", "b"] * (N // 2 - 1) + ["a", "c"])),
         {"target": "kind", "classes": ["a", "b"], "features": ["x0", "x1"]},
-        r"file .*part-3.*, row 49: label 'c' in column 'kind' is none of the classes 'a', 'b': ",
+        r"file .*part-3.*, row 49: label 'c' in column 'kind' is not one of the classes 'a', 'b': ",
     ),
     "a label that is missing": (
         lambda t: t.append_column("kind", pa.array(["a", None] + ["b"] * (N - 2))),
         {"target": "kind", "classes": ["a", "b"], "features": ["x0", "x1"]},
-        r"file .*part-0.*, row 1: label (None|'') in column 'kind' is none of the classes",
+        r"file .*part-0.*, row 1: label (None|'') in column 'kind' is not one of the classes",
     ),
     "one class": (
         lambda t: t.append_column("one", pa.array(np.ones(N))),

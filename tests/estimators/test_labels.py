@@ -212,7 +212,7 @@ def test_the_first_batch_may_hold_one_class(moons):
     X, y = moons
     order = np.argsort(y, kind="stable")
     make = fixed(num_inducing=15)
-    with pytest.warns(UserWarning, match="all rows of positive weight are of class 0"):
+    with pytest.warns(UserWarning, match="all rows with positive weight are of class 0"):
         make.partial_fit(X[order[:40]], y[order[:40]], classes=[0, 1])
     assert make.classes_.tolist() == [0, 1] and (make.predict(X[order[:40]]) == 0).all()
     make.partial_fit(X[order[40:]], y[order[40:]])

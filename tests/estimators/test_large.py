@@ -242,7 +242,7 @@ def test_rows_of_weight_0_are_not_there(data):
     np.testing.assert_allclose(found.scaler.var_, expected.scaler.var_, rtol=1e-12)
     assert found.weight == expected.weight and found.num_rows == N
     assert look(data, np.repeat([0.0, 1.0], [120, N - 120])).scaler.mean_.shape == (2,)
-    with pytest.warns(UserWarning, match="all rows of positive weight are of class 2"):
+    with pytest.warns(UserWarning, match="all rows with positive weight are of class 2"):
         one = make().fit(blocks(X, Y, (Y[:, 0] == 2) * 1.0))
     assert one.classes_.tolist() == [2, 4] and (one.predict(X) == 2).all()
 

@@ -76,9 +76,9 @@ def test_bad_training_data(moons, change, message):
             {"kernel": gpflow.kernels.SharedIndependent(gpflow.kernels.Matern32(), 2)},
             "kernel must have one output, .* got SharedIndependent",
         ),
-        ({"num_inducing": 0}, "num_inducing must be a whole number from 1 on or 'auto', got 0"),
+        ({"num_inducing": 0}, "num_inducing must be a whole number of at least 1 or 'auto', got 0"),
         ({"class_weight": "balance"}, "class_weight must be dict or 'balanced' or None, got 'bal"),
-        ({"chunk_rows": 0}, "chunk_rows must be a whole number from 1 on or None, got 0"),
+        ({"chunk_rows": 0}, "chunk_rows must be a whole number of at least 1 or None, got 0"),
     ],
 )
 def test_bad_parameters(moons, parameters, message):

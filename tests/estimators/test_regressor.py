@@ -120,7 +120,7 @@ def test_labels_that_are_nearly_all_equal(friedman):
 
 
 def test_one_number_in_all_rows_is_said():
-    with pytest.warns(UserWarning, match="all rows have y = 5: predictions repeat it"):
+    with pytest.warns(UserWarning, match="all rows have y = 5: predictions equal it"):
         model = BSVMRegressor(num_inducing=4).fit(np.arange(6.0)[:, None], np.full(6, 5.0))
     np.testing.assert_allclose(model.predict([[9.0]]), 5)
 

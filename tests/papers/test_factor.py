@@ -145,7 +145,7 @@ def test_bad_input(data):
         make(data, kernel=several)
     with pytest.raises(TypeError, match=r"NestedLoop needs a FactorVGP.*got BatchBSVM"):
         NestedLoop().run(BatchBSVM(data, ard(), Hinge()))
-    with pytest.raises(ValueError, match="a FactorVGP holds its data"):
+    with pytest.raises(ValueError, match="a FactorVGP stores its data"):
         NestedLoop().run(make(data), data)
     with pytest.raises(
         TypeError, match=r"FactorVGP has no closed-form steps: use .*NestedLoop, or its"

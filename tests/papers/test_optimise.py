@@ -128,7 +128,7 @@ def test_bad_searches(data):
         ({"method": "L-BFGS-B"}, 'Span has no gradient: use method="Nelder-Mead"'),
         ({"reach": 1.0}, "reach must be at least"),
         ({"max_evaluations": 0}, "max_evaluations must be at least 1"),
-        ({"starts": [{".length": 1.0}]}, r"a start names \['.length'\], but only .*variance"),
+        ({"starts": [{".length": 1.0}]}, r"a start has \['.length'\], but only .*variance"),
         ({"starts": [{".lengthscales": -1.0}]}, r"a start's .lengthscales must be positive"),
     ):
         with pytest.raises(ValueError, match=match):

@@ -76,7 +76,7 @@ def test_timestamps_of_pandas_come_back(path):
 
 
 def test_a_label_that_no_file_holds_is_told_before_the_fit(path):
-    with pytest.raises(TypeError, match=r"classes\[1\] is a uuid\.UUID, which a file cannot hold"):
+    with pytest.raises(TypeError, match=r"classes\[1\] is a uuid\.UUID, which gpflow_bsvm can"):
         check_can_save(path, columns=["a"], classes=["x", uuid.UUID(int=1)])
     check_can_save(path, classes=["x", "y"], columns=["a", "b"])
     assert os.listdir(path.parent) == []

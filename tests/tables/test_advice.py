@@ -181,7 +181,7 @@ def test_quotation_marks_that_change_texts_are_refused(tmp_path, name):
     text, message = QUOTES[name]
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + text)
-    with pytest.raises(ValueError, match=rf"t\.csv: {message}.* is a quotation mark not closed"):
+    with pytest.raises(ValueError, match=rf"t\.csv: {message}.* close every quotation mark"):
         read(path, classes="auto", drop=())
 
 
@@ -237,7 +237,7 @@ def test_numbers_that_training_had_otherwise_are_told(tmp_path):
 
 def test_numbers_against_the_option_are_told_as_such(tmp_path):
     path = of_texts(tmp_path, ["1.5", "2.25"])
-    with pytest.raises(ValueError, match=r"signs other than decimal or thousands such as '1.5'"):
+    with pytest.raises(ValueError, match=r"the options decimal and thousands, such as '1.5'"):
         read(path, classes="auto", decimal=",")
 
 

@@ -128,7 +128,7 @@ def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):
 def test_true_among_numbers_is_not_called_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "1,u\n0,v\n" * 5 + "FALSE,u\n")
-    with pytest.raises(ValueError, match="numbers and texts such as 'FALSE'") as error:
+    with pytest.raises(ValueError, match="numbers and words such as 'FALSE'") as error:
         Table([str(path)], Reading(target="y", classes="auto"))
     assert "na_values" not in str(error.value)
 
@@ -146,7 +146,7 @@ def test_words_where_the_training_had_numbers(tmp_path):
 def test_separators_in_texts_without_quotes_are_no_names_of_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,note,y\n" + "5,'x, z',u\n5,'x, w',v\n" * 5)
-    with pytest.raises(ValueError, match="one field more than its first line: quote strings"):
+    with pytest.raises(ValueError, match="one more field than the first line: quote strings"):
         Table([str(path)], Reading(target="y", classes="auto", words=True))
 
 

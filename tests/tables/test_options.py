@@ -99,7 +99,7 @@ def test_a_late_value_that_does_not_fit_is_named(tmp_path):
 
 def test_a_word_that_is_no_feature_is_named(tmp_path):
     found = table(tmp_path, list("uvwuvw"), words=False, features=["a=u", "a=v"])
-    with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is none of the words 'u', 'v'"):
+    with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is not one of the words 'u'"):
         values(found)
 
 
@@ -190,7 +190,7 @@ def test_a_label_may_read_as_a_missing_value_does(tmp_path):
 def test_a_name_of_two_columns_is_told_with_what_works(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("Q1,Q2,Q2,y\n1,2,3,u\n4,5,6,v\n")
-    with pytest.raises(ValueError, match=r"'Q2': rename .*, or drop=\['Q2'\] to leave them out$"):
+    with pytest.raises(ValueError, match=r"'Q2': rename .*, or drop=\['Q2'\] to leave all .* out$"):
         read(path, classes="auto")
     assert read(path, classes="auto", drop=["Q2"]).columns.features == ("Q1",)
     for reading in (Reading(features=["Q1", "Q2"]), Reading("Q2", drop=["y"])):

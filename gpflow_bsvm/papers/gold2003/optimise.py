@@ -158,7 +158,7 @@ class _Search:
         unknown = set(values) - set(self._start) - {PENALTY}
         if unknown:
             known = ", ".join(self._start)
-            raise ValueError(f"a start names {sorted(unknown)}, but only {known} are trainable")
+            raise ValueError(f"a start has {sorted(unknown)}, but only {known} are trainable")
         parts = {name: np.asarray(values.get(name, own)) for name, own in self._start.items()}
         for name, part in parts.items():
             if part.shape != self._start[name].shape or not (part > 0).all():

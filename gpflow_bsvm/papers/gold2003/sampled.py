@@ -156,8 +156,8 @@ class SampledEvidence(Criterion):
         C = check_penalty(penalty)
         if self.rungs == 0:
             raise ValueError(
-                "SampledEvidence has only gradients: SampledEvidence(rungs=12) integrates them to "
-                "a value"
+                "SampledEvidence has gradients, but no value: SampledEvidence(rungs=12) integrates "
+                "them to a value"
             )
         points, weights = roots_legendre(self.rungs)
         t = (points + 1) / 2

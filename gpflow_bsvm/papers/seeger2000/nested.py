@@ -69,11 +69,11 @@ class NestedLoop(Algorithm):
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         if not isinstance(model, FactorVGP):
             raise TypeError(
-                "NestedLoop needs a FactorVGP (its q is factor-analysed), got "
+                "NestedLoop needs a FactorVGP (its q is factor-analyzed), got "
                 f"{type(model).__name__}: use CAVI or VEM"
             )
         if data is not None:
-            raise ValueError("a FactorVGP holds its data: leave data out, or make another model")
+            raise ValueError("a FactorVGP stores its data: leave data out, or make another model")
         X, Y = (part.numpy() for part in model.data)
         return ArraySource(X, Y, check_weights(sample_weight, len(X)), len(X))
 
