@@ -105,7 +105,7 @@ def test_missing_values_of_training_are_missing_beside_those_given(of_a_folder, 
     assert run(*given) == 0
     told = capsys.readouterr().out
     assert "medians replace 3 missing values" in told
-    assert "either this table or the training table has row names" in told
+    assert "only one of this table and the training table has row names" in told
     found = pandas.read_csv(output)
     assert found.nunique().tolist() == [1] * found.shape[1]
     data.write_text('"a","b"\n' + "".join(f'"r{n}",{n},1\n' for n in range(3)))

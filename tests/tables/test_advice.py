@@ -276,7 +276,7 @@ def test_further_lines_of_a_header_are_offered_to_be_deleted(tmp_path):
 def test_decimal_commas_where_points_were_told(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;y\n" + "1,5;u\n2,25;v\n" * 5)
-    with pytest.raises(ValueError, match=r"signs other than .*: give decimal=',', "):
+    with pytest.raises(ValueError, match=r"decimal and thousands, such as .*: give decimal=',', "):
         read(path, classes="auto", decimal=".")
 
 

@@ -248,7 +248,7 @@ def test_words_are_missing_only_as_written(tmp_path):
 
 @pytest.mark.parametrize("word", ["now", "today", "Now", " today"])
 def test_the_day_of_the_run_is_no_date_of_a_table(tmp_path, word):
-    with pytest.raises(ValueError, match=f"'a' holds texts such as '{word}' .row 1."):
+    with pytest.raises(ValueError, match=f"'a' holds words such as '{word}' .row 1."):
         table(tmp_path, ["2020-01-31", word, *["2020-02-01"] * 4], dates=["a"])
 
 

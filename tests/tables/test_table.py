@@ -43,7 +43,7 @@ def test_numbers(tmp_path, name):
 
 
 REFUSED = {
-    "truth and numbers": (["true", "1", "false"], r"texts such as 'true' \(row 0\), 'false'"),
+    "truth and numbers": (["true", "1", "false"], r"words such as 'true' \(row 0\), 'false'"),
     "thousands or decimals": (
         ["945", "1,234", "444,542", "1", "2", "3"],
         r"two ways .*'1,234'.*row 1",
@@ -60,7 +60,7 @@ REFUSED = {
     "bounds": (["<3", "5", "4", "6", "7", "8"], r"signs or units such as '<3' \(row 0\)"),
     "a word": (
         ["1", "2", "lots", "4", "5", "6"],
-        r"texts such as 'lots' \(row 2\).*na_values=\['lots'\]",
+        r"words such as 'lots' \(row 2\).*na_values=\['lots'\]",
     ),
     "spaces": (
         ["1 234", "945", "12\u00a0000"],
