@@ -39,8 +39,8 @@ def art_classifier(
     :param input_shape: shape of a row, such as (D,).
     :param clip: lower and upper limits of X, as numbers or arrays [D], such as (0, 1) for images.
         ART clips perturbed rows to them. None means no limits.
-    :raise ImportError: without the extra `adversarial`.
-    :raise TypeError: for another target.
+    :raise ImportError: if the extra `adversarial` is missing.
+    :raise TypeError: for any other target.
     :raise ValueError: if rows have several binary labels, or a wrong number of columns.
     :raise sklearn.exceptions.NotFittedError: for an unfitted classifier.
     """

@@ -110,7 +110,7 @@ class Coverage(NamedTuple):
 
 def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
     """
-    Evaluate a reject option, which accepts rows in order of doubt, and equal doubts together.
+    Evaluate a reject option that accepts rows in order of doubt, equal doubts together.
 
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).

@@ -45,7 +45,7 @@ def best_kernel(
     the trainable parameters. (The evidence is unsuitable: with few labels, the unnormalized hinge
     prefers a variance of 0.) After an interrupt, the model has the best kernel so far.
 
-    :param X: [n, D], and Y: [n, P]. A class's only row does not count, because other rows cannot
+    :param X: [n, D]; Y: [n, P]. A class's only row does not count, because other rows cannot
         predict it. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
     """

@@ -43,8 +43,8 @@ class KeepBest:
         """
         :param model: the model of the fit; if `held_out` is a function, any module is allowed, such
             as a tf_keras network.
-        :param held_out: X [n, D] and Y [n, P], or data of another form, which this fit does not
-            use; or a function without arguments that returns the model's current loss.
+        :param held_out: rows that the fit does not use, X [n, D] and Y [n, P] or other data for a
+            fit; or a function without arguments that returns the model's current loss.
         :param patience: end the fit after this number of checks without a lower loss; None: never.
         :raise ValueError: for bad or missing rows, or a patience below 1.
         """

@@ -136,7 +136,7 @@ def choose(
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
     :return: `begun` if its f varies. Otherwise a second model learns its kernel first with a steep
-        loss (which does not mistake f for noise), and the model of larger bound is returned.
+        loss (which does not mistake f for noise), and the model with the larger bound is returned.
     """
     if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun

@@ -138,7 +138,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
 
 
 def _default_kernel(X: AnyNDArray) -> SquaredExponential:
-    """:return: the default kernel, see `NEIGHBOUR`; if all rows are equal, with lengthscale 1."""
+    """:return: the default kernel, see `NEIGHBOUR`; its lengthscale is 1 if all rows are equal."""
     rows = np.unique(X, axis=0)
     number = min(NEIGHBOUR, len(rows) - 1)
     if number == 0:

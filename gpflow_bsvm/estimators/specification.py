@@ -75,7 +75,7 @@ class Specification(NamedTuple):
     :ivar levels: the levels of the loss "levels".
     :ivar learned: names of the likelihood's learned parameters.
     :ivar linear: whether f is exactly linear; `num_inducing` is then ignored.
-    :ivar kernel: the kernel, which is copied and is the start of learning; None: a default kernel.
+    :ivar kernel: the initial kernel, which is copied; None: a default kernel.
     :ivar Z: inducing points [M, D]; None: choose them.
     :ivar codes: columns of codes, in which inducing points only have codes that occur in the rows.
     :ivar grow: whether `num_inducing` is only the initial M.
@@ -113,7 +113,7 @@ class Specification(NamedTuple):
 
     @property
     def prior_penalty(self) -> float:
-        """:return: the penalty that the priors assume; for levels, the penalty of 17 levels."""
+        """:return: the penalty that the priors assume; for levels, the penalty for 17 levels."""
         part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
         return part * self.penalty
 

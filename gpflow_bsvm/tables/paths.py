@@ -95,7 +95,7 @@ def own_columns(names: Sequence[str]) -> list[str]:
 
 
 def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
-    """:return: a string of the missing names, with close matches, and the existing names."""
+    """:return: the missing names with close matches, and the existing names, in a string."""
     there = {str(name).lower(): name for name in names}
     shown = list[str]()
     for name in lost:
@@ -105,7 +105,7 @@ def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
-    """:return: a string of the names, or of the first; names with commas are quoted."""
+    """:return: the names, joined, or the first of many; names with commas are quoted."""
     return _first([repr(name) if "," in str(name) else str(name) for name in names], most)
 
 
@@ -115,7 +115,7 @@ def short(value: Any) -> str:
 
 
 def shortened(values: Iterable[Any], most: int = 8) -> str:
-    """:return: a string of the values or names, or of the first, see `short`."""
+    """:return: the values or names, joined, or the first of many, see `short`."""
     return _first([short(value) for value in values], most)
 
 

@@ -173,7 +173,7 @@ class Text(Format):
                 end = batch.column(len(columns))[-1:]
                 yield batch.select([*range(len(columns))])
         if compute.any(compute.ends_with(end, "\n")).as_py():  # an open quote takes all the rest
-            raise ValueError(f"the last {last!r} ends a line: it may lack a closing quotation mark")
+            raise ValueError(f"a quotation mark may be missing: the last {last!r} has a line break")
 
     def _rows(self) -> Iterator[list[str]]:
         """:return: rows with spaces as or after separators, which pyarrow cannot read."""
