@@ -175,7 +175,7 @@ def _footnotes(records: list[dict[str, Any]]) -> list[str]:
     gains = [(one["model"], one["last_gain"]) for one in records if one["last_gain"] is not None]
     if gains:
         ends = ", ".join(f"{model} {gain:.0e}" for model, gain in gains)
-        lines.append(f"  largest relative rise of the bound in the last step of a fit: {ends}")
+        lines.append(f"  largest relative rise of the bound at the end of a fit: {ends}")
     return [line[:110] for line in lines]
 
 

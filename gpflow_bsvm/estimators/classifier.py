@@ -167,7 +167,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 new._told = told
             elif told.tolist() != self.classes_.tolist():
                 raise ValueError(
-                    f"classes {told.tolist()} differ from those of the first part, "
+                    f"classes {told.tolist()} differ from the classes of the first part, "
                     f"{self.classes_.tolist()}: name all classes there"
                 )
         new._partial_fit(X, y, sample_weight, forget, checkpoint)

@@ -144,7 +144,7 @@ class SVMLight(Format):
         shifted = here == 0 or self._last == number  # a file may lack the values of x0
         if known == [*range(there, number + there)] and shifted:
             raise ValueError(
-                f"the indices of {self.path} count from {here}, but those of the training file "
+                f"the indices of {self.path} count from {here}, but in the training file "
                 f"from {there}: write them as there"
             )
 

@@ -140,7 +140,7 @@ def test_a_linear_model_knows_the_numbers_of_sparse_columns(tmp_path, capsys):
     assert (pandas.read_csv(out[1], dtype=str)["label"] == truth).mean() > 0.8
     zero.write_text("1 0:0.5 1:0.25\n")
     assert run("predict", model, zero, *out) == 2
-    assert "zero.svm count from 0, but those of the training file from 1" in capsys.readouterr().err
+    assert "zero.svm count from 0, but in the training file from 1" in capsys.readouterr().err
 
 
 def test_labels_that_may_be_numbers_are_classes_where_that_is_said(tmp_path, capsys):

@@ -250,7 +250,7 @@ def test_last_gains_of_bounds_are_told():
         replace(made_up("svgp", fold, 0.1), last_gain=gain)
         for fold, gain in enumerate([2e-5, 4e-5])
     ]
-    line = "  largest relative rise of the bound in the last step of a fit: svgp 4e-05"
+    line = "  largest relative rise of the bound at the end of a fit: svgp 4e-05"
     assert line in report.table(comparison).splitlines()
     assert report.summary(comparison.fold_scores)[0]["last_gain"] == 4e-5
 

@@ -104,12 +104,12 @@ def test_what_svmlight_may_hide(tmp_path):
     path = tmp_path / "t.svm"
     path.write_text("1 qid:3 0:0.5 1:2\n2 qid:4 1:1\n")
     assert read(path, classes="auto").notes()[1] == "left out: qid, the groups of rows"
-    with pytest.raises(ValueError, match=r"t\.svm count from 0, but those of the training file"):
+    with pytest.raises(ValueError, match=r"t\.svm count from 0, but in the training file"):
         Table([str(path)], Reading(features=["x1", "x2"]))
     for features in (["x0", "x1"], ["x1", "x0"]):
         assert Table([str(path)], Reading(features=features)).columns.features == (*features,)
     path.write_text("1 1:0.5 2:2\n2 2:1\n")
-    with pytest.raises(ValueError, match=r"t\.svm count from 1, but those of the training file"):
+    with pytest.raises(ValueError, match=r"t\.svm count from 1, but in the training file"):
         Table([str(path)], Reading(features=["x0", "x1"]))
     assert "x0" in Table([str(path)], Reading(features=["x0", "x1", "x2"])).names
 

@@ -87,7 +87,7 @@ class MachineCriterion(Criterion):
         return float(self._of(mode))
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`."""
+        """See `Criterion`."""
         return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:

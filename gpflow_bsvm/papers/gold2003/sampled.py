@@ -142,7 +142,7 @@ class SampledEvidence(Criterion):
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """
-        As in `Criterion`.
+        See `Criterion`.
 
         :raise ValueError: as in `Criterion`, or if `rungs` is 0.
         """
