@@ -42,8 +42,7 @@ _ROWS = 2**17
 class Dataset:
     """
     :ivar name: name for tables and files.
-    :ivar X: [N, D], float64, as in the source, neither scaled nor shuffled; allowed missing values
-        are NaN.
+    :ivar X: [N, D], float64, as in the source, not scaled or shuffled; missing values are NaN.
     :ivar y: [N], the labels of the source.
     :ivar feature_names: the D names of the columns.
     :ivar notes: how the source's columns were converted.
@@ -68,8 +67,7 @@ def load(
     """
     :param name_or_path: a name in `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; or the name
         ("heart", "binary/heart") of a file `<name>.csv` or `<name>.csv.gz` in the data directory or
-        its folders `binary` and `multiclass`. The result's `notes` describe how columns were
-        converted.
+        its folders `binary` and `multiclass`. The result's `notes` describe conversions of columns.
     :param target: label column of a file given by path; None: the column named "y", "target",
         "class" or "label".
     :param numbers: whether labels are numbers rather than classes.

@@ -9,8 +9,7 @@ priors are therefore
 and for a constant kernel, an offset of f, log variance ~ N(0, 3^2 / penalty) (MAP-II). A hinge's
 log-likelihood is proportional to its penalty. With these deviations, the log densities of the
 *logarithms* are proportional to it too, so their weight relative to the data is constant. GPflow
-adds the log density of the parameter x itself; its additional -log x does not scale with the
-penalty.
+adds the log density of the parameter x itself; its extra -log x does not scale with the penalty.
 """
 
 from __future__ import annotations

@@ -121,8 +121,7 @@ class FoldScore:
 
 class Comparison:
     """
-    All models on all folds of one data set. `fold_scores` keeps finished results even if `run` is
-    interrupted.
+    All models on all folds of one data set. If `run` is interrupted, `fold_scores` keeps results.
 
     :ivar kind: classes or numbers.
     :ivar models: the models to run, in the order of tables.

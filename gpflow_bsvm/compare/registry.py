@@ -1,7 +1,7 @@
 """The compared models by name. TensorFlow is imported only when a model is made.
 
-To add a model, write a `gpflow_bsvm.compare.baselines.Baseline`, and enter it in `BASELINES` with a
-factory.
+To add a model, write a `gpflow_bsvm.compare.baselines.Baseline`, and add its factory to
+`BASELINES`.
 """
 
 from __future__ import annotations

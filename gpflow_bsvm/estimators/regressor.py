@@ -97,8 +97,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         of a regressor fitted to rows with y > 0.
 
         :param X: [N, D], or rows that are read piece by piece.
-        :return: the center [N]; with `return_std` also the standard deviation of y, including
-            noise.
+        :return: the center [N]; with `return_std` also the standard deviation of y, with noise.
         """
         no_columns, mean, variance = self._f(X)
         mean, variance = self._likelihood.predict_mean_and_var(no_columns, mean, variance)

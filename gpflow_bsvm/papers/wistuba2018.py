@@ -45,8 +45,7 @@ class ClassByClass(Algorithm):
 
     While the rivals are fixed, no step of size 1 lowers the objective. New rivals in the next sweep
     may lower it (it is not a bound), and every step is accepted. To fit a model, use `CAVI` and
-    another bound. A sweep costs a pass over the data for the local variables, and a pass for
-    each class.
+    another bound. A sweep passes over the data once for the local variables, and once per class.
 
     :ivar max_steps: largest number of sweeps.
     :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;

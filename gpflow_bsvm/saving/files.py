@@ -29,8 +29,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         transforms and priors may be from GPflow, TensorFlow Probability and this package; see
         `register` for other classes. From a `DeepKernel`'s Keras network only weights are saved.
     :param path: the file; an existing file is replaced.
-    :raise TypeError: if a part could not be restored from a file; the message names the part and a
-        remedy.
+    :raise TypeError: if a part could not be restored; the message names the part and a remedy.
     :raise OSError: if the file cannot be written (FileNotFoundError if its directory does not
         exist); the message names the file.
     """

@@ -65,8 +65,7 @@ class Survey:
     def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
         """
         :param file: the first file.
-        :param files: pairs of a file's path and the number of rows before it; this list grows
-            later.
+        :param files: pairs of a file's path and the number of rows before it; filled later.
         """
         self.name = name
         self.kind = file.types[name]
