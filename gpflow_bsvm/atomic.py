@@ -1,6 +1,6 @@
 """
-Files that are complete or absent, even if a process or machine dies. Archives, in NumPy's `.npz`
-format, of arrays and a JSON header; untrusted archives can be read safely.
+Files that are complete or absent, even if a process or machine dies. Archives in NumPy's `.npz`
+format, which hold arrays and a JSON header; even untrusted archives can be read safely.
 
 Nothing is unpickled or decompressed, and nothing here needs TensorFlow.
 """

@@ -42,8 +42,8 @@ def reliability_diagram(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
 ) -> Axes:
     """
-    Plot, for each bin, the observed frequency against the mean predicted probability of class 1.
-    With more than two classes, it is the most probable class, whose probability is the confidence.
+    Plot, for each bin, the observed frequency of a class against its mean predicted probability: of
+    class 1 for two classes, else of the most probable class (its probability is the confidence).
     Predictions on the diagonal are calibrated. The area of a dot grows with the number of rows in
     its bin; bins with fewer than 5 rows are left out.
 

@@ -169,7 +169,7 @@ class Partitions(Remote):
     def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:
         """
         :param function: a function of a partition (a `Source`) and its part of `along`.
-        :return: futures of its results, one per partition.
+        :return: futures of the function's results, one per partition.
         """
         structure = tf.nest.map_structure(lambda _: None, along)
         work = self.cluster.send(functools.partial(_work, function, self._views, structure))

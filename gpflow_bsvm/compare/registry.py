@@ -22,7 +22,7 @@ FIXED = ("fixed",)
 @dataclass(frozen=True)
 class Entry:
     """
-    :ivar description: its description in the help, the output and the page.
+    :ivar description: a description for the help, the output and the page.
     :ivar factory: a function that makes a `Baseline` for C classes; None: the factory of this name
         in `gp_baselines`.
     :ivar only: the kinds of labels that the model accepts, from `KINDS`.

@@ -110,7 +110,7 @@ def train(
 
 
 def freeze(spec: Specification, model: BSVM) -> None:
-    """Make all parameters untrainable that are not to be learned."""
+    """Fix all parameters that are not to be learned."""
     gpflow.set_trainable(model.inducing_variable, False)
     if not spec.learn_kernel:
         gpflow.set_trainable(model.kernel, False)

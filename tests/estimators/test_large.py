@@ -184,7 +184,7 @@ def test_balanced_classes_are_those_of_repeated_rows(data):
 
 def test_bad_rows(data):
     X, Y = data
-    with pytest.raises(ValueError, match="include their labels and weights"):
+    with pytest.raises(ValueError, match="come with the rows"):
         make().fit(blocks(X, Y), Y)
     with pytest.raises(ValueError, match="holds one class only"):
         make().fit(blocks(X, 0 * Y))

@@ -93,8 +93,8 @@ PIPELINE = make_pipeline(StandardScaler(), OURS)
         (PIPELINE, "Pipeline", "gb.save(pipeline[-1], path), or joblib.dump for the whole"),
         (a_search(OURS, OURS), "GridSearchCV", "gb.save(search.best_estimator_, path), or joblib"),
         (a_search(PIPELINE, PIPELINE), "GridSearchCV", "gb.save(search.best_estimator_[-1], path)"),
-        (make_pipeline(OURS, SVC()), "Pipeline", "use instead joblib.dump for the whole"),
-        (OneVsRestClassifier(OURS), "OneVsRestClassifier", "use instead joblib.dump for the whole"),
+        (make_pipeline(OURS, SVC()), "Pipeline", "instead, use joblib.dump for"),
+        (OneVsRestClassifier(OURS), "OneVsRestClassifier", "instead, use joblib.dump for"),
     ],
 )
 def test_what_scikit_learn_makes_is_told_in_its_words(path, estimator, what, works):
