@@ -128,7 +128,7 @@ def _check_settings(told: dict[str, Any], path: Path) -> None:
             f"gpflow.config.set_default_float(np.{saved}) before load"
         )
     pairs = [(key, told.get(key), value) for key, value in here.items()]
-    if differ := [f"{key} was {old}, and is {new}" for key, old, new in pairs if old != new]:
+    if differ := [f"{key} was {old}, is now {new}" for key, old, new in pairs if old != new]:
         warn(
             f"{path} was saved under other settings, so predictions may differ: {'; '.join(differ)}"
         )

@@ -281,7 +281,7 @@ def _declared(line: str) -> tuple[str, str, str]:
 def _values(line: str, number: int) -> list[str | None]:
     if line.startswith("{"):
         raise ValueError(
-            f"line {number} is sparse, {{index value, ...}}: save dense rows, or svmlight"
+            f"line {number} is sparse, {{index value, ...}}: save it with dense rows or as svmlight"
         )
     if "'" not in line and '"' not in line:
         fields = [*map(str.strip, line.split(","))]

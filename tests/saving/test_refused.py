@@ -194,7 +194,7 @@ def test_a_file_sets_no_method_of_an_estimator(path):
 def test_settings_that_differ(rows, path):
     gb.save(make_model(rows), path)
     gpflow.config.set_default_jitter(1e-5)
-    with pytest.warns(UserWarning, match="differ: jitter was 1e-06, and is 1e-05"):
+    with pytest.warns(UserWarning, match="differ: jitter was 1e-06, is now 1e-05"):
         gb.load(path)
     gpflow.config.set_default_float(np.float32)
     with pytest.raises(ValueError, match=r"saved in float64.*set_default_float\(np.float64\)"):
