@@ -30,7 +30,7 @@ class Contest:
     Models in order of mean loss, compared by one score on the same held-out rows.
 
     :ivar score: a name in `Kind.losses`.
-    :ivar num_rows: number of rows predicted by all of them.
+    :ivar num_rows: number of rows that all models predict.
     :ivar losses: mean loss of each model, with a 95 % interval.
     :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
         other model's loss. The paired t intervals have level 1 - 0.05 / P for P pairs, which is

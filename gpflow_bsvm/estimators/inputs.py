@@ -50,7 +50,7 @@ def _with_nan(X: Any) -> Any:
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
     """
-    :return: the result of `validate_data`, whose errors about NaN and infinity get advice added.
+    :return: the result of `validate_data`; its errors about NaN and infinity get advice.
     :raise ValueError: also for dates and times, because their unit as numbers is arbitrary.
     """
     kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])

@@ -143,7 +143,7 @@ def _both(one: Survey, other: Survey) -> Survey:
 def _merged(parts: Survey) -> Survey:
     """
     :param parts: statistics of single rows or of parts of the rows, joined.
-    :return: their sums; among sampled rows, the smallest keys and a few of every label.
+    :return: their sums; the sampled rows with the smallest keys, and a few of every label.
     """
     values, index = np.unique(parts.values, return_inverse=True)
     if len(values) > MOST_CLASSES:

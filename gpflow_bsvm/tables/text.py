@@ -272,7 +272,9 @@ def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
 
 
 def _separator(text: str, header: bool) -> str:
-    """:return: the separator that gives all lines the same, largest number of fields."""
+    """
+    :return: the separator that splits all lines into equally many fields, as many as possible.
+    """
     widths = {one: _width(text, one, header) for one in _SEPARATORS}
     if not any(widths.values()):
         return max(",;\t|" + " " * text.startswith("# "), key=text.count)
