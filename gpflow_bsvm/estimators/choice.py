@@ -182,7 +182,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     learned = [scale.numpy() for scale in scales]
 
     def score(factor: float) -> held_out.HeldOut:
-        spec.stages.bar.stage("choice", f"choosing: {factor:g} times the learned lengthscales")
+        spec.stages.bar.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
         _assign(scales, learned, factor)
         return refits(other, spec.calibrates)
 

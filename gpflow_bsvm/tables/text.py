@@ -272,9 +272,7 @@ def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
 
 
 def _separator(text: str, header: bool) -> str:
-    """
-    :return: the separator that splits all lines into equally many fields, as many as possible.
-    """
+    """:return: the separator that splits all lines into the same, largest number of fields."""
     widths = {one: _width(text, one, header) for one in _SEPARATORS}
     if not any(widths.values()):
         return max(",;\t|" + " " * text.startswith("# "), key=text.count)

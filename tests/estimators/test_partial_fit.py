@@ -116,7 +116,7 @@ def test_rows_of_a_source_are_those_of_arrays(data):
         one.partial_fit(blocks(X[:, :1], Y))
     with pytest.raises(ValueError, match=r"unseen labels: \[2.0\]; the classes are \[0, 1\]"):
         one.partial_fit(blocks(X, 2 * Y))
-    with pytest.raises(ValueError, match="include their labels"):
+    with pytest.raises(ValueError, match="come with the rows"):
         one.partial_fit(blocks(X, Y), y)
     assert vars(one) == before
 

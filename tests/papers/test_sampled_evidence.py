@@ -283,7 +283,7 @@ def test_with_rungs_it_can_be_climbed(data):
 def test_what_it_has_not_is_told(data):
     criterion, kernel = SampledEvidence(), kernel_with_offset()
     for method in ("Nelder-Mead", "L-BFGS-B"):
-        with pytest.raises(ValueError, match=r"only gradients: SampledEvidence\(rungs=12\)"):
+        with pytest.raises(ValueError, match=r"no value: SampledEvidence\(rungs=12\)"):
             optimise(criterion, kernel, data, 1.0, method=method)
     with pytest.raises(ValueError, match="penalty must be positive and finite"):
         criterion.gradient(kernel, data, -1.0)
