@@ -125,7 +125,7 @@ class FactorVGP(AsBSVM):
     kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other predictor, a
     support vector machine with the learned kernel.
 
-    V cannot represent a smooth kernel's correlations between neighbours: every direction in which K
+    V cannot represent a smooth kernel's correlations between neighbors: every direction in which K
     exceeds its smallest eigenvalue needs a factor. If the kernel includes a `gpflow.kernels.White`,
     for instance of variance .1, a few factors suffice. Otherwise the bound of a small rank is loose
     and prefers kernels without correlations.
