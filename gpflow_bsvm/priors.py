@@ -1,8 +1,8 @@
 r"""Default priors of kernel parameters. They make ARD safe with few rows, and harmless with many.
 
 With few rows, the evidence alone easily overfits a separate lengthscale for every input. On
-standardized inputs, relevant lengthscales are of the order of sqrt(D), and f is a few units. The
-priors are therefore
+standardized inputs, relevant lengthscales are of the order of sqrt(D), and f varies by a few units.
+The priors are therefore
 
     log lengthscale ~ N(log sqrt(D), 0.4^2 / penalty),   log variance ~ N(log 4, 1 / penalty)
 

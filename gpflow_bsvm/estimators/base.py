@@ -79,7 +79,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: the encoding of later labels, or of the labels of `rows` outside memory."""
+        """:return: the encoding of later labels, or of the labels of `rows` not in memory."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:

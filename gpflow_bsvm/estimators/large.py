@@ -66,7 +66,7 @@ class Rows(NamedTuple):
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
         if Y is None:
-            raise ValueError("there are no labels: files need target=..., the label column")
+            raise ValueError("there are no labels: files need target=... with the label column")
         Y = as_matrix(Y, "Y", where)
         if Y.shape != (len(X), 1):
             raise ValueError(f"Y must be one column of {len(X)} labels, got shape {Y.shape}")

@@ -46,7 +46,7 @@ class OptionError(ValueError, TypeError):
 def check_options(estimator: BaseEstimator) -> None:
     """
     :raise OptionError: for an invalid option.
-    :raise ValueError: for an unknown name of a kernel; the message suggests an alternative.
+    :raise ValueError: for an unknown kernel name; the message suggests an alternative.
     """
     check_kernel_name(estimator.kernel)
     for name, value in estimator.get_params(deep=False).items():

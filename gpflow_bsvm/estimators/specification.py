@@ -168,7 +168,7 @@ def _make_likelihood(spec: Specification) -> Likelihood:
 
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
-    """:return: an untrained model; parameters of its likelihood are trainable if learned."""
+    """:return: an untrained model, whose likelihood's learned parameters are trainable."""
     likelihood = _make_likelihood(spec)
     for name in ("penalty", "epsilon", "thresholds"):
         if hasattr(likelihood, name):
