@@ -102,7 +102,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """
         If a fit fails or is interrupted, the estimator keeps its previous state. For rows not in
         memory, one pass draws a random sample of 20 000 rows, used to choose all options and to
-        learn everything except q. A few more passes fit q to all rows.
+        learn everything except q. If there are more rows, a few more passes fit q to all of them.
 
         :param X: [N, D] numbers: an array, a data frame or, for kernel="linear", a sparse matrix;
             or a source of rows and their labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
