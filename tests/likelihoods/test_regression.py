@@ -299,7 +299,7 @@ def test_bad_options(make, message):
         (EpsilonInsensitive(), ["a", "b", "c"], "classes need a classifier"),
         (Quantile(), [[1.0, 2.0]] * 3, r"Y must have shape \[..., 1\]"),
         (Ordinal(3), [0.0, 1.5, 2.0], "must be integers in 0..2"),
-        (OneClass(), [1.0, 1.0, -1.0], "all of label 1, got -1.0"),
+        (OneClass(), [1.0, 1.0, -1.0], "all with label 1, got -1.0"),
     ],
 )
 def test_bad_labels(likelihood, Y, message):
