@@ -75,8 +75,8 @@ def _value_and_gradient(kinds: Any, numbers: Any, values: Any) -> tuple[tf.Tenso
 class LogPrior:
     """
     The log prior density of parameters, some without priors, and its gradient, in a graph of its
-    own. A graph freezes a distribution's numbers. In the estimators' priors these depend on the
-    penalty, so a bound's graph with priors would be traced again for every penalty.
+    own. A graph freezes a distribution's numbers. In the estimators' priors, these numbers depend
+    on the penalty, so a bound's graph with priors would be traced again for every penalty.
     """
 
     def __init__(self, learned: Sequence[Any]) -> None:

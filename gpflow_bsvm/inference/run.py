@@ -36,9 +36,10 @@ class Run(ABC, Generic[State, Taken]):
 
     :ivar max_steps: maximum number of steps.
     :ivar converged: whether the stopping rule was met.
-    :ivar unseen: no callback reads the model, so that several steps may run in one graph call.
+    :ivar unseen: whether no callback reads the model, so that several steps may run in one graph
+        call.
     :ivar settles: whether the run has a stopping rule.
-    :ivar by_sites: convergence means that the sites of all rows stopped changing; q is not
+    :ivar by_sites: whether convergence means that the sites of all rows stopped changing; q is not
         stationary if sites were clipped.
     :ivar point: whether q is a point without variance.
     """
@@ -87,7 +88,7 @@ Callback = Callable[[int, "History"], Any]
 @dataclass
 class History:
     """
-    The record of a fit, one entry per sweep (SVI and ML2: per `record_every` steps).
+    The record of a fit, with one entry per sweep (in SVI and ML2, per `record_every` steps).
 
     :ivar step: step number, from 1.
     :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
@@ -99,7 +100,7 @@ class History:
     :ivar clipped: number of sites at the end of the fit whose negative precision was replaced by 0,
         see `gpflow_bsvm.likelihoods.sites`.
     :ivar kernel_as_given: whether `gpflow_bsvm.fit` left a trainable kernel unchanged.
-    :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales"; empty if
+    :ivar hyperparameters: values by name, such as ".kernel.lengthscales", after the step; empty if
         the fit learns none.
     """
 
@@ -175,7 +176,7 @@ _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": 
 
 
 class Recorder:
-    """Runs a fit: updates record, progress bar and checkpoints, calls callback and monitor."""
+    """Runs a fit: updates record, progress bar and checkpoints, and calls callback and monitor."""
 
     def __init__(
         self,

@@ -357,7 +357,7 @@ def test_learning_from_files_is_learning_from_arrays(data, weight, given):
 
 def test_what_needs_rows_by_number_says_so(data, given):
     anew = Blocks(lambda: iter([data]), num_rows=N)  # nobody knows in which order
-    with pytest.raises(ValueError, match=r"a site of every row.*give arrays .* or use ML2"):
+    with pytest.raises(ValueError, match=r"a site for every row.*give arrays .* or use ML2"):
         VEM().run(make_model(data), anew)
     for rows in (given["parquet"][0], given["list"][0]):
         model = make_model(data)
