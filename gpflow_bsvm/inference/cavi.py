@@ -100,7 +100,7 @@ class Ascent(NamedTuple):
 _WORK = 10**9
 
 _NO_STEP = (
-    "no step raised the bound: q is unchanged, and the fit has not converged; try "
+    "no step was found that raises the bound: q is unchanged, and the fit has not converged; try "
     "a smaller learning_rate or another bound"
 )
 

@@ -126,7 +126,7 @@ def judge(
     if not len(history):
         return
     if not np.isfinite(q.kl):
-        raise FloatingPointError(f"this q is not finite in float64: {SMALLER}")
+        raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
     text = _DIGITS if isinstance(model.likelihood, Classification) else _NO_NOISE
     moved = not source.indexed or _has_moved(model, source, q, "" if run.point else text)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
@@ -198,7 +198,7 @@ SMALLER = (
 
 
 _NARROW = f"the variance of f at a row is below {LEAST_RATIO:.0e} of the prior's ({{:.1g}}): "
-_DIGITS = f"float64 cannot represent this q: {_NARROW}probabilities and ELBO are rounded; {SMALLER}"
+_DIGITS = f"float64 does not hold this q: {_NARROW}probabilities and ELBO are rounded; {SMALLER}"
 _NO_NOISE = (
     "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q is so "
     f"narrow that {_NARROW}error bars and ELBO are rounded"

@@ -252,7 +252,7 @@ def test_a_fit_that_finds_no_step_has_not_converged(monkeypatch):
         return ascent._replace(ended=tf.constant(True)), tf.zeros([0, 2])
 
     monkeypatch.setattr(cavi.Sweeps, "_some", stuck)
-    with pytest.warns(UserWarning, match="no step raised the bound"):
+    with pytest.warns(UserWarning, match="no step was found that raises the bound"):
         history = gb.inference.CAVI().run(model, (X, y[:, None].astype(float)))
     assert len(history) == 0 and not history.converged
     assert_same_state(before, state(model), 0)
