@@ -1,4 +1,4 @@
-"""Sources of rows: arrays and SciPy's sparse matrices here, other data by a `Reader`.
+"""Sources of rows: arrays and SciPy's sparse matrices here, other data in a `Reader`.
 
 Passes and algorithms treat all sources alike (`Source`).
 """
@@ -31,7 +31,7 @@ class Source(ABC):
         minibatches itself (`stream`).
     :ivar ordered: whether all passes are certain to have the same order.
     :ivar known_rows: N if known without a pass, else None.
-    :ivar chunk_rows: rows per chunk; 0: varies.
+    :ivar chunk_rows: rows per chunk; 0 if it varies.
     :ivar maker: the user's function or object that supplies the rows, or None.
     """
 
@@ -66,7 +66,10 @@ class Source(ABC):
         """:return: an iterator over all rows, chunk by chunk."""
 
     def in_blocks(self, num_bytes: int) -> Iterator[Any]:
-        """:return: an iterator over blocks of rows with `num_bytes` of X; the last is smaller."""
+        """
+        :return: an iterator over blocks of rows with at least `num_bytes` of X, except for the
+            last.
+        """
         waiting: list[Batch] = []
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:
@@ -196,7 +199,7 @@ class Derived(Source):
 
 
 class Remote(Protocol):
-    """Rows on other machines, which receive functions. Arguments as in `passes`."""
+    """Rows on other machines, which receive functions. Arguments are as in `passes`."""
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `passes.sum_over`."""

@@ -310,7 +310,7 @@ class Streaming(CAVI):
 
         q_new(u) ~ p(u) (q_old(u) / p(u))^forget  prod_n p(y_n | f_n),
 
-    where n runs over the new rows; it is computed by sweeps of `CAVI`. In natural parameters, the
+    where n runs over the new rows. Sweeps of `CAVI` compute q_new. In natural parameters, the
     earlier rows are a sum of frozen sites. The result equals the batch fit if sites do not depend
     on q; otherwise it differs as much as frozen sites differ from current sites. Every new row
     counts once, whatever the model's `num_data`.

@@ -38,7 +38,8 @@ class LocalVariables:
     p(lambda | f, y).
 
     :ivar alpha: [N, K], positive, for K losses per row.
-    :ivar penalty: [N, K], positive, penalty times cost of each loss; or a single number for all.
+    :ivar penalty: [N, K], positive, penalty times cost of each loss, or a single number for all
+        losses.
     """
 
     alpha: Any
@@ -95,11 +96,11 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
 @check_shapes("return: [n]")
 def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
     """
-    The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by the alpha of their
-    `local_variables`.
+    The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), according to the alpha
+    of their `local_variables`.
 
-    :param num: number of rows; None: all rows with alpha < 1, which are nearer to the margin than a
-        row with known f = 0 (several classes: with all f equal).
+    :param num: number of rows; if None, all rows with alpha < 1: these are nearer to the margin
+        than a row with known f = 0 (for several classes, with all f equal).
     :return: row indices, smallest alpha first (the smallest over a row's losses).
     """
     smallest = local_variables(model, data).alpha.min(axis=-1)
@@ -162,8 +163,8 @@ def augmented_elbo(
     which is not a bound). For two classes it is a lower bound of the evidence for every alpha.
 
     :param model: a model whose likelihood has local variables.
-    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
-    :param alpha: [N, K], positive, as in `local_variables`; None: the optimum.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
+    :param alpha: [N, K], positive, as in `local_variables`; if None, the optimum.
     :param sample_weight: [N], as in a fit.
     :raise ValueError: for bad data, an alpha of the wrong shape or not positive, or a likelihood
         without local variables.
@@ -194,7 +195,7 @@ def predict_f_given(
     mean, variance)[0]`.
 
     :param model: a model for two classes or one-vs-rest (with `local_sites`).
-    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
     :param local_variables: lambda, [N, L], positive.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :return: mean and variance of f, both [N', L].

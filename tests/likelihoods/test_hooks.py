@@ -107,10 +107,10 @@ def test_the_missing_hook_is_named_with_who_has_it():
     check_hook(Hinge(), "point_sites")
     message = (
         r"^CrammerSinger has no sites at a point \(`point_sites`\); use Hinge, "
-        r"OneVsRest or EpsilonInsensitive, or CAVI, which takes any$"
+        r"OneVsRest or EpsilonInsensitive, or CAVI, which accepts any$"
     )
     with pytest.raises(ValueError, match=message):
-        check_hook(CrammerSinger(3), "point_sites", "CAVI, which takes any")
+        check_hook(CrammerSinger(3), "point_sites", "CAVI, which accepts any")
 
 
 def test_what_is_optional_is_asked_through_functions():
