@@ -66,10 +66,7 @@ class Source(ABC):
         """:return: an iterator over all rows, chunk by chunk."""
 
     def in_blocks(self, num_bytes: int) -> Iterator[Any]:
-        """
-        :return: an iterator over blocks of rows with at least `num_bytes` of X, except for the
-            last.
-        """
+        """:return: an iterator over blocks of rows with `num_bytes` of X; the last is smaller."""
         waiting: list[Batch] = []
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:

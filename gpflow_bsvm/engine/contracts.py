@@ -38,8 +38,7 @@ class Model(Protocol):
     can implement it, as the models of `gpflow_bsvm.models` do.
 
     :ivar likelihood: any likelihood of GPflow or this package, see `gpflow_bsvm.likelihoods.base`.
-    :ivar num_data: total number of rows if a fit uses a sample; if None, the number of rows of the
-        fit.
+    :ivar num_data: total number of rows if a fit uses a sample; None if it uses all rows.
     """
 
     likelihood: Likelihood

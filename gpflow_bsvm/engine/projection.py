@@ -279,9 +279,7 @@ class Projected(NamedTuple):
 
 @check_shapes("X: [N, D]", "Lz: [G, M, M]", "return.phi: [G, N, M]", "return.residual: [N, .]")
 def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
-    """
-    :return: phi = (Lz^-1 Kuf)^T, with Lz from `prior_factor`, and the residual prior variance.
-    """
+    """:return: phi = (Lz^-1 Kuf)^T, Lz from `prior_factor`, and the residual prior variance."""
     kernel = prior.kernel
     Kuf_ = Kuf(prior.inducing_variable, kernel, X)
     Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]

@@ -119,9 +119,7 @@ def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
 
 
 def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
-    """
-    :return: the last state, as from `tf.while_loop`; outside of graphs, states need not be tensors.
-    """
+    """:return: the last state. Unlike `tf.while_loop`, it takes any objects outside of graphs."""
     if not tf.executing_eagerly():
         return tf.while_loop(goes_on, body, state)
     while goes_on(*state):

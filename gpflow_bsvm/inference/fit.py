@@ -43,14 +43,13 @@ def fit(
 ) -> History:
     """
     Fit a model's q at its current hyperparameters, with `CAVI` if sweeps over the data are
-    affordable (rows * latent functions * inducing points^2 up to 5e10), else with `SVI` in batches
-    of 1000, for one epoch and at least 1000 steps. The same holds for finite data read piece by
-    piece: the number of rows is stored in arrays on disk and Parquet files, and counted in a pass
-    for CSV files; each sweep reads all rows. Data that may be endless (a `tf.data.Dataset`, or
-    blocks without `num_rows`) need the model's `num_data`. `SVI` fits these for one epoch in
+    affordable (up to 5e10 for rows * latent functions * inducing points^2), else with `SVI` in
+    batches of 1000, for one epoch and at least 1000 steps. The same holds for finite data read
+    piece by piece: the number of rows is stored in arrays on disk and Parquet files, and counted in
+    a pass for CSV files; each sweep reads all rows. Data that may be endless (a `tf.data.Dataset`,
+    or blocks without `num_rows`) need the model's `num_data`. `SVI` fits these for one epoch in
     batches of 100, with 1000 to 5000 steps. The kernel does not change, even if trainable; `VEM`
-    learns it. q always changes, even if `q_mu` and `q_sqrt` are not trainable, as with GPflow's
-    `NaturalGradient`.
+    learns it. q always changes, even if not trainable, as with GPflow's `NaturalGradient`.
 
     From 200 000 rows on, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
     weighted to stand for all rows: this halves the number of sweeps.

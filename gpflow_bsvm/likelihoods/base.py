@@ -60,8 +60,7 @@ class Hooks(Likelihood):
     """
     Base class of the package's likelihoods, with defaults for all hooks. Optional hooks do nothing
     by default; required hooks raise a clear error. A custom likelihood needs only methods with
-    these names, not this base class. Shapes are as in GPflow: F, Fmu and Fvar are [..., L], Y is
-    [..., P].
+    these names, not this base class. As in GPflow, F, Fmu and Fvar are [..., L], and Y is [..., P].
 
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
         Fmu and Fvar, with no precision set to 0; they can then serve as gradients.
@@ -92,8 +91,7 @@ class Hooks(Likelihood):
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :param seed: [2], for TensorFlow's stateless random numbers.
-        :return: sites for local variables drawn given F; with these variables p(Y | F) is Gaussian
-            in F.
+        :return: sites for local variables drawn given F, with which p(Y | F) is Gaussian in F.
         """
         raise _lacks(self, "draw_sites")
 
@@ -289,9 +287,7 @@ class Classification(Hooks):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """
-        :return: p at q(f) = N(Fmu, Fvar) with the current link: P(y = 1), or P(y = c) for all c.
-        """
+        """:return: p at q(f) = N(Fmu, Fvar) with the current link: P(y = 1), or all P(y = c)."""
         raise NotImplementedError
 
     @check_shapes("F: [batch..., L]", "return: [batch..., C]")
@@ -351,7 +347,7 @@ class Penalized(Hooks):
     :ivar bound: the training objective, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
     :ivar normalizer: whether to include kappa. Without kappa the evidence always prefers a smaller
-        penalty; with kappa, it prefers a large penalty for clean rows and a small penalty for noisy
+        penalty; with kappa, it prefers a large penalty for clean rows, a small penalty for noisy
         rows.
     """
 

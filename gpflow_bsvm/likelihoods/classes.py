@@ -199,8 +199,7 @@ class CategoricalLikelihood(Classification):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: see `Penalized`.
-        :param invlink: ignored with a warning; accepted so that the class can replace GPflow's
-            `MultiClass`.
+        :param invlink: ignored with a warning; it lets the class replace GPflow's `MultiClass`.
         :param about: keyword arguments of the other base class.
         :raise ValueError: for invalid values.
         """

@@ -216,9 +216,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
         P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
 
-    decreases with k. P(y = k), a difference of two such probabilities, is thus a proper
-    distribution over classes, even for noisy labels. `scale` of the link multiplies the log odds of
-    all P(y >= k).
+    decreases with k. P(y = k), their difference, is thus a proper distribution over classes, even
+    for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
     Labels are in one column; classes without rows are allowed. `predict_y` returns the mean and
     variance of the label, [N, 1], like GPflow's `Ordinal`;
@@ -266,9 +265,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         self.b = np.tile(self.levels.b, number)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """
-        As in `CategoricalLikelihood`, but classes may be absent, because their order is known.
-        """
+        """As in `CategoricalLikelihood`, but classes may be absent: their order is known."""
         super().check_labels(Y, minibatch=True)
 
     @inherit_check_shapes
@@ -305,10 +302,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
     @inherit_check_shapes
     def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """
-        :return: P(theta_k < f_t < theta_k+1) at t = 1/2: the probability that class k is the median
-            of y | f.
-        """
+        """:return: P(theta_k < f_t < theta_k+1) at t = 1/2: P(class k is the median of y | f)."""
         mean, variance = self.decisions(Fmu, Fvar)
         below = normal_cdf((self.thresholds - mean) / tf.sqrt(variance))
         edge = tf.zeros_like(mean)

@@ -155,8 +155,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     def _log_pieces(self, e: tf.Tensor, Fvar: TensorType) -> tuple[tf.Tensor, ...]:
         """
         :param e: y - Fmu.
-        :return: logs of E[Z p(y | f)] over errors above epsilon, within epsilon, and below
-            -epsilon.
+        :return: logs of E[Z p(y | f)] over errors above epsilon, between, and below -epsilon.
         """
         s = _deviation(Fvar)
         C = tf.convert_to_tensor(self.penalty)

@@ -4,8 +4,7 @@ The evidence cannot select a penalty: the hinge is not normalized, and with its 
 evidence measures the noise of labels, not the quality of predictions. Leave-one-out marginals
 cannot either: a datum still affects the hyperparameters and, at large penalties, the other sites.
 Refitting q without a fold of the rows is unbiased. It is cheap for few rows, where selection
-matters most; for many rows, a part of them suffices. (Learning the kernel in every fold is no
-better.)
+matters most; for many rows, a part suffices. (Learning the kernel in every fold is no better.)
 """
 
 from __future__ import annotations
@@ -217,8 +216,7 @@ class Refits:
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
         """
-        :param calibrates: whether to fit the link too; its parameters then keep the values of the
-            last fold.
+        :param calibrates: whether to fit the link too; it then keeps the values of the last fold.
         :return: densities of the left-out rows.
         """
         X, Y, weight = self._data
@@ -249,8 +247,8 @@ class Refits:
         """
         Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to the best scale
         for the n left-out rows of the best model, raised to the power n / (n + `LITTLE`). From
-        `ENOUGH_ROWS` rows on, the scale stays 1: the full fit's probabilities are then better than
-        the folds'.
+        `ENOUGH_ROWS` rows on, it stays 1: the full fit's probabilities are then better than the
+        folds'.
         """
         Y, weight = self._labels(_tests(self._folds))
         if len(Y) < ENOUGH_ROWS:

@@ -271,7 +271,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def natgrad_step(self, data: RegressionData, learning_rate: float | tf.Tensor = 1.0) -> None:
         """
-        Take one natural-gradient step on q in closed form (Wenzel et al. 2017, eq. 9-10, Algorithm
+        Take a natural-gradient step on q in closed form (Wenzel et al. 2017, eq. 9-10, Algorithm
         1),
 
             h <- (1 - rho) h + rho s sum_n (r_n - w_n m(x_n)) Phi_n,

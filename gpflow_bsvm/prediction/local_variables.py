@@ -38,8 +38,7 @@ class LocalVariables:
     p(lambda | f, y).
 
     :ivar alpha: [N, K], positive, for K losses per row.
-    :ivar penalty: [N, K], positive, penalty times cost of each loss, or a single number for all
-        losses.
+    :ivar penalty: [N, K] or a single number, positive, penalty times cost of each loss.
     """
 
     alpha: Any
