@@ -88,7 +88,7 @@ class Reader(Source):
         return {} if self._said is None else {"rows": str(self._said)}
 
     def digests(self) -> Mapping[str, str]:
-        """See `Source`; reads by a copy, to keep this reader's state."""
+        """See `Source`; reads through a copy, to keep this reader's state."""
         return digests(copy.copy(self).chunks()) if self.told_by_rows else {}
 
     @property

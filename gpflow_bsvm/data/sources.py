@@ -196,7 +196,7 @@ class Derived(Source):
 
 
 class Remote(Protocol):
-    """Rows on other machines, which receive functions. Arguments are as in `passes`."""
+    """Rows on other machines, to which functions are sent. Arguments are as in `passes`."""
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `passes.sum_over`."""
@@ -222,7 +222,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
     """
     Yield the items, reading `ahead` items in advance in a thread; `ahead` + 1 items are in memory.
     An error of `items` is raised after the items before it. When this iterator ends, is closed, or
-    raises, the thread has finished its current item and ended.
+    raises an error, the thread has finished its current item and ended.
 
     :param items: closed at the end.
     """

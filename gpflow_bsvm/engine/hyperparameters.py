@@ -105,7 +105,7 @@ class LogPrior:
 
 class Plan(NamedTuple):
     """
-    The learned parameters of some modules; part of a graph's structure.
+    The learned parameters of given modules; part of a graph's structure.
 
     :ivar learned: whether each parameter is trained, in the order of `Structure.parameters`.
     :ivar variables: references to the learned variables if modules hold state other than
@@ -119,7 +119,7 @@ class Plan(NamedTuple):
         """
         :param values: unconstrained values of all parameters.
         :return: the tensors for a gradient tape: the variables, or copies of the trained values.
-            (TFP's bijectors cache results per tensor, hidden from a tape.)
+            (TFP's bijectors cache results per tensor, which hides them from a tape.)
         """
         chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
         return chosen or [reference.deref() for reference in self.variables]

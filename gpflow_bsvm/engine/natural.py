@@ -140,9 +140,9 @@ def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, 
 def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     """
     Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
-    Cholesky factor. Factorizing with rows and columns reversed gives P = U U^T, U upper triangular;
-    the root is U^-T. If this fails (at a condition beyond 1 / rounding, `solve` may still work),
-    the root is V^T of R = Q V, V upper triangular.
+    Cholesky factor. Factorizing with rows and columns reversed gives P = U U^T, with U upper
+    triangular; the root is U^-T. If this fails (at a condition beyond 1 / rounding, `solve` may
+    still work), the root is V^T of R = Q V, V upper triangular.
 
     :return: mean and root.
     """

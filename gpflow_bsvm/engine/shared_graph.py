@@ -130,7 +130,7 @@ def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any
 class Compiled:
     """A function `function(*modules, *tensors)`, traced once per structure of its modules.
 
-    Use this as a decorator at module level; `bind` returns the callable for some modules. A bound
+    Use this as a decorator at module level; `bind` returns the callable for given modules. A bound
     function reads the parameters at every call::
 
         project = Compiled(_project).bind(prior)

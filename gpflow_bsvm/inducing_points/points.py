@@ -133,7 +133,7 @@ def at_most(Z: AnyNDArray, num_inducing: int) -> AnyNDArray:
     """:return: Z; warns if it has fewer rows than asked for."""
     if len(Z) < num_inducing:
         warnings.warn(
-            f"only {len(Z)} of {num_inducing} inducing points are distinct; only those are used",
+            f"only {len(Z)} of {num_inducing} inducing points are distinct; duplicates are unused",
             stacklevel=3,
         )
     return np.ascontiguousarray(Z)
@@ -198,7 +198,7 @@ def reselect(
     subsample: int = SUBSAMPLE,
 ) -> AnyNDArray:
     """
-    Choose new inducing points for a `BSVM` by `greedy_variance` with its current kernel and sites,
+    Choose new inducing points for a `BSVM` with `greedy_variance` at its current kernel and sites,
     and `exchange` the old points for these. The sites' precisions w_n weight the variances, so that
     points concentrate where classes meet (heteroscedastic greedy variance).
 

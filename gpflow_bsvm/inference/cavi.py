@@ -111,7 +111,7 @@ class CAVI(Algorithm):
     Coordinate ascent variational inference (Wenzel et al. 2017, section 4.1) for q, at fixed
     hyperparameters. One sweep is a natural-gradient step of size rho on all the data; rho = 1 is
     halved until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory
-    does not grow with N, beyond a fixed cache. If the likelihood depends only on differences
+    does not grow with N, apart from a fixed cache. If the likelihood depends only on differences
     between latent functions (`shift_invariant`), each sweep ends by centering their means, because
     natural-gradient steps alone would need many sweeps to do so.
 
@@ -317,7 +317,7 @@ class Streaming(CAVI):
 
     To place inducing points among the new rows, call `gpflow_bsvm.inducing_points.exchange` first.
 
-    :ivar forget: in [0, 1], the weight of earlier rows. With 1 they count like new rows. With 0.9,
+    :ivar forget: in [0, 1], the weight of earlier rows. With 1, they count like new rows. With 0.9,
         for data that drift, rows from k calls ago have weight .9^k.
 
     Options and errors are as in `CAVI`; `forget` = 0 gives `CAVI` itself.

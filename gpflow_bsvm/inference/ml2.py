@@ -51,8 +51,8 @@ class ML2(MinibatchAlgorithm):
     needed a quarter of the steps on waveform, banana and splice.
 
     Records contain the hyperparameters except network weights; a record's `elbo` is an estimate
-    that includes the log prior density. If only q is trainable, this is `SVI`, just as `VEM` is
-    then `CAVI`. In addition to the errors of `run`, it raises ValueError if an initial value or its
+    that includes the log prior density. If only q is trainable, `ML2` is `SVI` (as `VEM` is
+    `CAVI`). In addition to the errors of `run`, it raises ValueError if an initial value or its
     prior density is not finite, and FloatingPointError if even the smallest steps give no finite q.
 
     :ivar batch_size: as in `SVI`; so are `seed` and `record_every`.

@@ -206,7 +206,7 @@ _NO_NOISE = (
 
 
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
-    """:return: f - m at some rows, and its variance under the prior."""
+    """:return: f - m at a few rows, and its variance under the prior."""
     # Rows read piece by piece would need another pass, or may be endless.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X

@@ -91,7 +91,7 @@ class History:
     The record of a fit, with one entry per sweep (in SVI and ML2, per `record_every` steps).
 
     :ivar step: step number, from 1.
-    :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
+    :ivar elbo: evidence lower bound after the step (in SVI, its estimate from the latest rows).
     :ivar seconds: time since the start of the fit, without callbacks; equal for sweeps of `CAVI` in
         one graph call.
     :ivar learning_rate: learning rate of the step.

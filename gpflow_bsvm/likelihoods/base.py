@@ -337,7 +337,7 @@ class Penalized(Hooks):
     the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
     remainder is the probability of no label). For C classes with loss max(0, 1 + max_{t != y} f_t
     - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
-    between these two cases: all classes tied, and one separated by the margin. Kappa does not
+    between these two cases: all classes tied, and one class separated by the margin. Kappa does not
     change sites or predictions, only the evidence, by a constant per datum.
 
     If the loss is a sum of max(0, b_k), it has local variables for any bound (see
@@ -394,8 +394,8 @@ class Penalized(Hooks):
         if parameter.trainable and not self.normalizer:
             how = "make the likelihood with normalizer=True, or " if self.has_normalizer else ""
             raise ValueError(
-                f"without its normalizer, a trainable penalty goes to 0: {how}choose it with "
-                "gpflow_bsvm.model_selection"
+                f"without its normalizer, a trainable penalty goes to 0: {how}choose a "
+                "penalty with gpflow_bsvm.model_selection"
             )
 
     @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")

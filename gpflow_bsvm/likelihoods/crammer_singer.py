@@ -29,18 +29,18 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
         L(y | f) = exp(-penalty max(0, 1 + R - f_y)),    R = max_{t != y} f_t.
 
-    f_1..f_C are independent under q. With a = penalty / 2, training maximizes
+    f_1..f_C are independent under q. With a = penalty / 2, the value of `bound` is maximized:
 
-        bound="exact": E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by one-dimensional
-            quadrature: the tightest, and the default. bound="augmented": E log L >= -a m - a
-            sqrt(m^2 + v), m = 1 + E R - Fmu_y, v = Var R + Fvar_y: the bound of the binary papers,
-            with GIG local variables and the moments of the largest rival. It is looser and not
-            always concave: negative precisions are set to 0. bound="wistuba2018": the same, with R
-            replaced by f_t, where t is the rival of largest mean. This is the paper's objective. It
-            is *not* a lower bound, because R >= f_t; a full step can lower it by changing the
-            rival. If means are equal, as in the prior, the first class is the rival, so that a fit
-            depends on the order of the classes. `gpflow_bsvm.papers.wistuba2018.ClassByClass` is
-            the paper's Algorithm 1.
+    - "exact", the default: E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by
+      one-dimensional quadrature. It is the tightest bound.
+    - "augmented": E log L >= -a m - a sqrt(m^2 + v), m = 1 + E R - Fmu_y, v = Var R + Fvar_y. This
+      is the bound of the binary papers, with GIG local variables and the moments of the largest
+      rival. It is looser and not always concave: negative precisions are set to 0.
+    - "wistuba2018", the paper's objective: as "augmented", with R replaced by f_t, where t is the
+      rival of largest mean. It is *not* a lower bound, because R >= f_t; a full step can lower it
+      by changing the rival. If means are equal, as in the prior, the first class is the rival, so
+      that a fit depends on the order of the classes. The paper's Algorithm 1 is
+      `gpflow_bsvm.papers.wistuba2018.ClassByClass`.
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2); for two classes, this
     is the probit link of the binary models. An uncertain mean counts less, so the most probable

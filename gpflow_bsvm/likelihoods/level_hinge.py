@@ -94,7 +94,7 @@ class LevelHinges(Classification, HingeSum):
 
             P / (1 - P) = sum_k t_k Phi((1 + m_k) / s_k) / sum_k (1 - t_k) Phi((1 - m_k) / s_k),
 
-        where m_k and s_k are the mean and deviation of f_k. At the minimum of the loss this is the
+        where m_k and s_k are the mean and deviation of f_k. At the minimum of the loss, this is the
         true P, the inverse link of a proper composite loss (Reid & Williamson 2010).
 
         :return: scale logit P + offset, for each of the G targets.

@@ -31,7 +31,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     with two hinges and one latent function for each column of Y [N, P]. The density is normalized,
     so that the evidence determines `penalty` and `epsilon`. Both are trainable:
     `gpflow_bsvm.inference.VEM` and `ML2` learn them, `CAVI` keeps them fixed. For a kernel of unit
-    prior variance the mode is scikit-learn's SVR with C = penalty.
+    prior variance, the mode is scikit-learn's SVR with C = penalty.
 
     Prediction is in closed form. With q(f) = N(m, v), the mean of y is m, and its variance is v
     plus the noise variance
@@ -213,9 +213,9 @@ class Quantile(HingeSum):
         p_k(y | f) = C tau_k (1 - tau_k) exp(-C rho_k(y - f_k)),
         rho_k(e) = tau_k max(0, e) + (1 - tau_k) max(0, -e),    f_k = b_k + sum_q W_kq g_q.
 
-    - tied: location and spread, Q = 2, f_k = g_0 + logit(tau_k) (scale + g_1): quantiles do not
-      cross where scale + g_1 is positive. `num_latent_gps=2`.
-    - independent: f_k = g_k, Q = K, `num_latent_gps=K`.
+    - tied: location and spread, with f_k = g_0 + logit(tau_k) (scale + g_1) and Q = 2. Quantiles do
+      not cross where scale + g_1 is positive. `num_latent_gps=2`.
+    - independent: f_k = g_k and Q = K. `num_latent_gps=K`.
 
     Training maximizes the product of the densities to the power Q / K, so that K levels weigh as
     much as Q functions. Each density is normalized, so that the evidence determines `penalty`,

@@ -51,7 +51,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     An SVC with the learned kernel and penalty; call its `fit(X, y)`. It is sparse in the rows, and
     has LibSVM's free bias, which the Bayesian SVM lacks.
 
-    For `LevelHinge` the penalty is the levels' mean slope; several classes are treated one-vs-one,
+    For `LevelHinge`, the penalty is the levels' mean slope; several classes are treated one-vs-one,
     as usual for SVC.
 
     :param fitted: a `BSVMClassifier` (the SVC scales X in the same way), or a `BSVM`, `BatchBSVM`,

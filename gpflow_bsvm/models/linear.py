@@ -140,9 +140,9 @@ class LinearBSVM(BSVM):
 
         f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-    where the bias is an additional weight. Only q is approximate: the ELBO uses all data, at a
-    cost of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode
-    is the SVM with C = penalty s^2.
+    where the bias is an additional weight. Only q is approximate: the ELBO uses all data, at a cost
+    of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)`, the mode is the
+    SVM with C = penalty s^2.
 
     It is a `BSVM` with the weights as inducing variables, and works wherever a `BSVM` does:
     `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is the

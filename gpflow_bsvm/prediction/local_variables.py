@@ -71,7 +71,7 @@ class LocalVariables:
 def local_variables(model: Model, data: Any) -> LocalVariables:
     """
     The local variables of every row at the model's current q, q(lambda_n) = GIG(1/2, a^2, alpha_n),
-    with alpha_n = E b_n^2. For two classes this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
+    with alpha_n = E b_n^2. For two classes, this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
     section 4.1). For `CrammerSinger`, b = 1 + R - f_y, where R is the largest rival, or with
     bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
 
@@ -135,7 +135,7 @@ def bound_at(
 
 @Compiled
 def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
-    """:return: alpha of the `local_variables` of some rows, [N, K]."""
+    """:return: alpha of the `local_variables` of given rows, [N, K]."""
     f = marginals_of_f(q, rows.features)
     return likelihood.moments(f.mean, f.variance, rows.batch.Y).square
 
@@ -159,7 +159,7 @@ def augmented_elbo(
         sum_n [-a E b_n - (a / 2) (sqrt(alpha_n) + E b_n^2 / sqrt(alpha_n))] - KL(q || p).
 
     The maximum, at alpha_n = E b_n^2, equals `model.elbo` with bound="augmented" (or "wistuba2018",
-    which is not a bound). For two classes it is a lower bound of the evidence for every alpha.
+    which is not a bound). For two classes, it is a lower bound of the evidence for every alpha.
 
     :param model: a model whose likelihood has local variables.
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
@@ -188,7 +188,7 @@ def predict_f_given(
 
         N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k);
 
-    In general s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites r_n =
+    In general, s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites r_n =
     y_n (a + 1 / lambda_n); the residual variance is added as in `predict_f`. It does not depend on
     the model's q. Class probabilities given lambda are `model.likelihood.predict_mean_and_var(Xnew,
     mean, variance)[0]`.

@@ -158,7 +158,7 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
     if source.num_rows > MOST_ROWS:
         raise ValueError(
             f"joint draws of {source.num_rows} rows need their covariance; give at most "
-            f"{MOST_ROWS} rows, such as a random part of them"
+            f"{MOST_ROWS} rows, for example a random sample"
         )
     X = map_over(source, attrgetter("X"))
     mean, covariance = model.predict_f(X, full_cov=True)  # [N, L], [L, N, N]

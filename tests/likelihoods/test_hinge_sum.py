@@ -171,5 +171,5 @@ def test_no_normaliser_where_none_is_known():
         LevelHinge(normalizer=True)
     likelihood = LevelHinge()
     gpflow.set_trainable(likelihood.penalty, True)
-    with pytest.raises(ValueError, match="goes to 0: choose it with"):
+    with pytest.raises(ValueError, match="goes to 0: choose a"):
         likelihood.check_learnable()
