@@ -21,9 +21,9 @@ OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] =
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
     """
-    :param data: arrays X [N, D] and Y [N, P] in memory, memory-mapped (`np.memmap`) or from Dask; X
-        may be a SciPy sparse matrix; a `Reader`, such as `ParquetFiles` or `DaskFrame` (whose rows
-        stay on the cluster of the current `dask.distributed.Client`, if any); a batched
+    :param data: arrays X [N, D] and Y [N, P] in memory (X may be a SciPy sparse matrix),
+        memory-mapped (`np.memmap`) or from Dask; a `Reader`, such as `ParquetFiles` or `DaskFrame`
+        (whose rows stay on the cluster of the current `dask.distributed.Client`, if any); a batched
         `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
         or (X, Y, sample_weight); or an opened `Source`, which is returned.
     :param check: the model's check of rows: now for arrays in memory, on reading for other data.

@@ -1,6 +1,6 @@
 """The structure of GPflow modules: everything that a graph depends on, except parameter values.
 
-And a cache of results computed from a model's parameters, until a parameter changes.
+Also a cache of results computed from a model's parameters, valid until a parameter changes.
 """
 
 from __future__ import annotations

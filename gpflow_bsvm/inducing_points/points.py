@@ -74,7 +74,7 @@ def greedy_variance(
 ) -> AnyNDArray:
     """
     Rows of X chosen by greedy conditional variance (Burt et al. 2020): each has the largest
-    variance given the earlier rows. At the number M of rows, these variances are small.
+    variance given the earlier rows. Selection stops when these variances are small.
 
     The cost is O(N M^2) for the N rows of a random subsample of at most 20 000.
 

@@ -38,7 +38,7 @@ class ECM(Algorithm):
     penalty and the model's kernel, but without a bias. For a free bias, add a `Constant` kernel of
     large variance, or give the bias of `LinearBSVM` a large prior variance.
 
-    The residual variance of a sparse model is ignored. At the end q is a point (standard deviation
+    The residual variance of a sparse model is ignored. At the end, q is a point (standard deviation
     1e-6): predictions ignore the uncertainty of s. The history's `elbo` is the log posterior,
     without its constant.
 

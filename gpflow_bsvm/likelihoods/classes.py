@@ -81,7 +81,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     check_labels = staticmethod(check_binary_labels)
 
     def __init__(self, *, quadrature: Any = None) -> None:
-        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; if None, with 20 points."""
+        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; if None, of 20 points."""
         super().__init__(quadrature=quadrature)
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")

@@ -82,9 +82,9 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     @inherit_check_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
-        :return: the Gaussian sites. "exact": with h_j = f_j - [j = y], w_c = penalty d^2 E max_j
-            h_j / d mu_c^2, r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c;
-            "wistuba2018": `held_sites` at the local variables of `hold`; "augmented": by automatic
+        :return: the Gaussian sites. For "exact", with h_j = f_j - [j = y], w_c = penalty d^2 E
+            max_j h_j / d mu_c^2 and r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c; for
+            "wistuba2018", `held_sites` at the result of `hold`; "augmented" uses automatic
             differentiation.
         """
         if self.bound == "wistuba2018":

@@ -59,8 +59,8 @@ class HingeSum(Penalized):
 
     A subclass defines `targets` and `terms`.
 
-    :ivar W: [T, Q], the coefficients of f in h, and
-    :ivar b: [T], its constants.
+    :ivar W: [T, Q], coefficients of f in h.
+    :ivar b: [T], constants in h.
     """
 
     has_normalizer = False
@@ -77,7 +77,7 @@ class HingeSum(Penalized):
     ) -> None:
         """
         :param penalty: positive; for bound, normalizer and shape see `Penalized`.
-        :param W: [T, Q], the coefficients of f in h; b: [T], its constants.
+        :param W: [T, Q], coefficients of f in h; b: [T], constants in h.
         """
         super().__init__(penalty, bound, normalizer=normalizer, **shape)
         self.W = np.asarray(W, np.float64)
@@ -282,10 +282,10 @@ class OneClass(HingeSum, BinaryLikelihood):
     f(x) is a score with a variance. P(y = 1 | x), the probability that x resembles the training
     rows, is
 
-        Phi(scale Fmu + offset),    scale 1, offset -1:
+        Phi(scale Fmu + offset),    scale = 1,    offset = -1,
 
-    1/2 at the margin, Fmu = 1. This probability ignores Fvar: averaged over f as for two classes,
-    it would approach 1/2 far from all rows, where Fvar is largest. It is a guess until
+    which is 1/2 at the margin, Fmu = 1. This probability ignores Fvar: averaged over f as for two
+    classes, it would approach 1/2 far from all rows, where Fvar is largest. It is a guess until
     `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to rows
     that include outliers. It is then the probability that a row is not an outlier, if outliers are
     as frequent as among these rows. Outliers have label 0 or -1; other rows, including all training

@@ -216,8 +216,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
         P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
 
-    decreases with k. P(y = k), their difference, is thus a proper distribution over classes, even
-    for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
+    decreases with k. P(y = k) = P(y >= k) - P(y > k) is thus a proper distribution over classes,
+    even for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
     Labels are in one column; classes without rows are allowed. `predict_y` returns the mean and
     variance of the label, [N, 1], like GPflow's `Ordinal`;

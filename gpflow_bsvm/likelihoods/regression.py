@@ -207,8 +207,8 @@ def check_numbers(Y: Any) -> None:
 
 class Quantile(HingeSum):
     r"""
-    Quantiles of y at K levels tau (Koenker & Bassett 1978), with asymmetric Laplace densities (Yu &
-    Moyeed 2001), with C = penalty:
+    Quantiles of y at K levels tau (Koenker & Bassett 1978), learned with asymmetric Laplace
+    densities (Yu & Moyeed 2001); with C = penalty,
 
         p_k(y | f) = C tau_k (1 - tau_k) exp(-C rho_k(y - f_k)),
         rho_k(e) = tau_k max(0, e) + (1 - tau_k) max(0, -e),    f_k = b_k + sum_q W_kq g_q.

@@ -94,8 +94,8 @@ def held_out_density(
     :param enough_rows: stop after this many predicted rows.
     :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
-    :raise ValueError: if there are fewer distinct rows than folds (ignoring a class's only row), or
-        if `num_folds` is below 2.
+    :raise ValueError: if there are fewer distinct rows than folds (ignoring rows alone in their
+        class), or if `num_folds` is below 2.
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]

@@ -144,8 +144,8 @@ class LinearBSVM(BSVM):
     of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)`, the mode is the
     SVM with C = penalty s^2.
 
-    It is a `BSVM` with the weights as inducing variables, and works wherever a `BSVM` does:
-    `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is the
+    It is a `BSVM` with the weights as inducing variables, and works wherever a `BSVM` does, as in
+    `gpflow_bsvm.fit`, `CAVI`, `SVI` and calibration. `VEM` and `ML2` learn Sigma: a scalar is the
     regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy sparse
     matrix; it is read chunk by chunk.
     """

@@ -1,13 +1,13 @@
 r"""Fit the link to labels of held-out rows, or of training rows by leave-one-out.
 
 A site summarizes its datum's effect on the posterior: q without site n is the leave-one-out
-posterior. With the marginal N(mu, v) of Phi_n s, and its site (w, r),
+posterior. If Phi_n s has the marginal N(mu, v), and its site is (w, r), leave-one-out moments are
 
     v_-n = v / (1 - w v),    mu_-n = v_-n (mu / v - r),
 
-plus residual variance and prior mean, is the leave-one-out marginal. It is exact for Gaussian sites
-that do not depend on datum n. The link is then fitted to the labels by maximum likelihood: for two
-classes p(y = 1) = Phi((g f + d) ...), for more classes the class probabilities of g f.
+to which residual variance and prior mean are added. They are exact for Gaussian sites that do not
+depend on datum n. The link is then fitted to the labels by maximum likelihood: for two classes, p(y
+= 1) = Phi((g f + d) ...), for more classes, the class probabilities of g f.
 
 The hyperparameters still depend on the datum; see the docs for the consequences. For held-out rows,
 the link is fitted to their marginals directly.

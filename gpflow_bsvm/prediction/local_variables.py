@@ -186,7 +186,7 @@ def predict_f_given(
     Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5). For a
     model over all points and penalty = 2, with Lambda = diag(lambda), it is
 
-        N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k);
+        N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k).
 
     In general, s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites r_n =
     y_n (a + 1 / lambda_n); the residual variance is added as in `predict_f`. It does not depend on

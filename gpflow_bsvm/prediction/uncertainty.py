@@ -3,9 +3,9 @@ r"""Measures of a classifier's uncertainty, row by row.
 With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
 
     variation ratio       1 - max_c P(argmax_j f_j = c): the probability that f, drawn from q,
-                          favors a class other than q does (Wistuba & Rawat 2018, section 4);
-                          f favors the side of the link's 1/2 (two classes), or the median of
-                          p(y | f) (ordered classes)
+                          disagrees with q about the favored class (Wistuba & Rawat 2018,
+                          section 4): the side of the link's 1/2 for two classes, the median of
+                          p(y | f) for ordered classes
     predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: the total uncertainty
     mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of the entropy
                           that more data can remove (Houlsby et al. 2011); the rest is class overlap
