@@ -8,7 +8,7 @@ a memo replaces parameters by tensors, as `gpflow.utilities.freeze` does.)
 
 A graph freezes everything else that Python code reads: class attributes, globals, closures, the
 state of objects. Library code reads none of these. If a module contains a user's class or function,
-nothing is shared: its graph is traced anew for every fit (`one_fit`); outside of fits it runs
+its graph is not shared, but traced again for every fit (`one_fit`); outside of fits, the code runs
 without a graph.
 """
 

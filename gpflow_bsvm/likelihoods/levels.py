@@ -5,8 +5,8 @@ The function at level t should be positive where P(y = 1 | x) > t. Averaged over
 
     P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-see `log_probabilities`. Functions that shift together also determine the P at which another row
-would not move them (`log_slopes`).
+see `log_probabilities`. If the functions can shift together, they also determine the P at which
+another row would not shift them (`log_slopes`).
 """
 
 from __future__ import annotations

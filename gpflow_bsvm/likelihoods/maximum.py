@@ -33,7 +33,7 @@ MOST_NODES = 256
 
 
 class Maximum(NamedTuple):
-    """Moments of max_j f_j, f_j ~ N(mu_j, v_j) independent."""
+    """Moments of max_j f_j for independent f_j ~ N(mu_j, v_j)."""
 
     mean: tf.Tensor  #: [...], E max_j f_j
     probability: tf.Tensor  #: [..., C], P(argmax_j f_j = c); rows sum to 1
@@ -90,7 +90,7 @@ def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
 def distribution(
     nodes: Grid, mean: tf.Tensor, scale: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """:return: F, weighted, [..., Q]; lambda_j and its sum over j."""
+    """:return: F times the weights of the nodes, [..., Q]; lambda_j and its sum over j."""
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
     # If Phi underflows, another factor makes F 0: only the logarithm must be finite.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny

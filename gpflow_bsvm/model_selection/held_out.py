@@ -268,7 +268,9 @@ def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: the number of distinct rows to leave out; the only row of a class does not count."""
+    """
+    :return: the number of distinct rows to leave out; a row alone in its class does not count.
+    """
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 
