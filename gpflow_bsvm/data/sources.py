@@ -53,7 +53,7 @@ class Source(ABC):
 
     @property
     def row_bytes(self) -> int:
-        """:return: bytes for a row besides its features; 0 if rows are in memory anyway."""
+        """:return: number of bytes per row besides its features; 0 if rows are in memory anyway."""
         return 0
 
     @property

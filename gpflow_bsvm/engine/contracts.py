@@ -82,7 +82,7 @@ class Model(Protocol):
 def check_model(model: Model) -> None:
     """
     :raise TypeError: if the package's algorithms cannot fit `model`, or if it is frozen.
-    :raise ValueError: for an invalid `num_data`, and see `check_closed_form`.
+    :raise ValueError: for an invalid `num_data`, and as in `check_closed_form`.
     """
     if not all(hasattr(model, name) for name in ("prior_factor", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"

@@ -69,9 +69,9 @@ class Ascent(NamedTuple):
         Move by `rho`, halved until the bound does not decrease beyond rounding.
 
         :param move: a function from a point and rho to another point.
-        :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved, the
-            next step, half as large, must also gain this little, because a step that nearly
-            overshoots always gains little.
+        :param tol: stop when a step gains at most `tol` * |bound|. After halved steps, a further
+            step of half the size must also gain this little, because a step that nearly overshoots
+            always gains little.
         :param dtype: the type of the products.
         :return: the ascent after the step.
         """
@@ -121,9 +121,9 @@ class CAVI(Algorithm):
     default `tol`: less than 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
 
     :ivar max_steps: maximum number of sweeps.
-    :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. If steps have been
-        halved, the next step, half as large, must also gain this little. Augmented bounds need many
-        small steps: by default, moments of f may be off by .5 %; 1e-9 gives four digits.
+    :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. After halved steps, a
+        further step of half the size must also gain this little. Augmented bounds need many small
+        steps: by default, moments of f may be off by .5 %; 1e-9 gives four digits.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 
