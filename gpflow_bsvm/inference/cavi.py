@@ -109,16 +109,16 @@ _NO_STEP = (
 class CAVI(Algorithm):
     """
     Coordinate ascent variational inference (Wenzel et al. 2017, section 4.1) for q, at fixed
-    hyperparameters. One sweep is a natural-gradient step of size rho on all the data; rho = 1 is
-    halved until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory
-    does not grow with N, apart from a fixed cache. If the likelihood depends only on differences
-    between latent functions (`shift_invariant`), each sweep ends by centering their means, because
+    hyperparameters. One sweep is a natural-gradient step on all the data, of size rho = 1, halved
+    until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory does
+    not grow with N, apart from a fixed cache. If the likelihood depends only on differences between
+    latent functions (`shift_invariant`), each sweep ends by centering their means, because
     natural-gradient steps alone would need many sweeps to do so.
 
-    From 2e5 feature entries (rows * latent functions * inducing points) on, large products are in
-    single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites and
-    factorizations are always in double precision. The error is a hundredth of the error from the
-    default `tol`: less than 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
+    With at least 2e5 feature entries (rows * latent functions * inducing points), large products
+    are in single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites
+    and factorizations are always in double precision. The error is a hundredth of the error from
+    the default `tol`: less than 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
 
     :ivar max_steps: maximum number of sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. After halved steps, a

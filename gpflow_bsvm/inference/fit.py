@@ -51,7 +51,7 @@ def fit(
     batches of 100, with 1000 to 5000 steps. The kernel does not change, even if trainable; `VEM`
     learns it. q always changes, even if not trainable, as with GPflow's `NaturalGradient`.
 
-    From 200 000 rows on, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
+    With at least 200 000 rows, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
     weighted to stand for all rows: this halves the number of sweeps.
 
     Arguments and errors are as in `gpflow_bsvm.inference.CAVI.run`.

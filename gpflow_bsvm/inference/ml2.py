@@ -57,8 +57,8 @@ class ML2(MinibatchAlgorithm):
 
     :ivar batch_size: as in `SVI`; so are `seed` and `record_every`.
     :ivar max_steps: number of natural-gradient steps.
-    :ivar learning_rate: rate of these steps: a function of the step number from 0, or a number in
-        (0, 1]. The rate need not go to 0, because the hyperparameters keep changing.
+    :ivar learning_rate: rate of these steps, a number in (0, 1] or a function of the step number
+        (from 0). The rate need not go to 0, because the hyperparameters keep changing.
     :ivar every: number of natural-gradient steps per optimizer step.
     :ivar optimizer: optimizer of all hyperparameters except network weights, in GPflow's
         unconstrained parameters: a Keras optimizer, which is copied, or the rate of Adam (Kingma &

@@ -36,8 +36,7 @@ class Run(ABC, Generic[State, Taken]):
 
     :ivar max_steps: maximum number of steps.
     :ivar converged: whether the stopping rule was met.
-    :ivar unseen: whether several steps may run in one graph call, because no callback reads the
-        model.
+    :ivar unseen: whether a graph call may run several steps, because no callback reads the model.
     :ivar settles: whether the run has a stopping rule.
     :ivar by_sites: whether convergence means that the sites of all rows stopped changing; q is not
         stationary if sites were clipped.

@@ -64,10 +64,10 @@ class VEM(Algorithm):
         gains less than a tenth of the last E step's gain.
 
     Neither step decreases F, the ELBO plus the log prior density of the hyperparameters, beyond
-    rounding. Records contain F as `elbo`, and the hyperparameters. From 2e5 feature entries (rows *
-    latent functions * inducing points) on, products are in single precision, unless `tol` is below
-    1e-6. GPflow's priors and `trainable` flags are respected; if nothing is trainable, this is
-    `CAVI`. Non-finite hyperparameters or prior densities raise an error.
+    rounding. Records contain F as `elbo`, and the hyperparameters. With at least 2e5 feature
+    entries (rows * latent functions * inducing points), products are in single precision, unless
+    `tol` is below 1e-6. GPflow's priors and `trainable` flags are respected; if nothing is
+    trainable, this is `CAVI`. Non-finite hyperparameters or prior densities raise an error.
 
     :ivar max_steps: maximum number of rounds.
     :ivar sweeps: number of updates of the sites per round.

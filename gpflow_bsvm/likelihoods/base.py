@@ -347,7 +347,7 @@ class Penalized(Hooks):
     :ivar bound: the training objective, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
     :ivar normalizer: whether to include kappa. Without kappa the evidence always prefers a smaller
-        penalty; with kappa, it prefers a large penalty for clean and a small penalty for noisy
+        penalty; with kappa, it prefers a large penalty for clean rows and a small one for noisy
         rows.
     """
 

@@ -246,8 +246,8 @@ class Refits:
     def temper(self, link: Any) -> None:
         """
         Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to the best scale
-        for the n left-out rows of the best model, raised to the power n / (n + `LITTLE`). From
-        `ENOUGH_ROWS` rows on, it stays 1: the full fit's probabilities are then better than the
+        for the best model's n left-out rows, to the power n / (n + `LITTLE`). With at least
+        `ENOUGH_ROWS` rows, it stays 1: the full fit's probabilities are then better than the
         folds'.
         """
         Y, weight = self._labels(_tests(self._folds))
@@ -268,9 +268,7 @@ def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """
-    :return: the number of distinct rows to leave out; a row alone in its class does not count.
-    """
+    """:return: the number of distinct rows to leave out; rows alone in a class do not count."""
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 

@@ -67,8 +67,7 @@ class SparseFeatures(gpflow.models.GPModel):
     def _check_features(self) -> None:
         """
         :raise ValueError: if kernel and inducing variable mix or correlate latent functions under
-            q; if the likelihood needs another number of latent functions; for an invalid
-            `num_data`.
+            q; if the likelihood needs another number of functions; for an invalid `num_data`.
         """
         self._jitter = None
         posterior = get_posterior_class(self.kernel, self.inducing_variable)
@@ -271,8 +270,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def natgrad_step(self, data: RegressionData, learning_rate: float | tf.Tensor = 1.0) -> None:
         """
-        Take a natural-gradient step on q in closed form (Wenzel et al. 2017, eq. 9-10, Algorithm
-        1),
+        Take a closed-form natural-gradient step on q (Wenzel et al. 2017, eq. 9-10, Algorithm 1),
 
             h <- (1 - rho) h + rho s sum_n (r_n - w_n m(x_n)) Phi_n,
             P <- (1 - rho) P + rho (I + s sum_n w_n Phi_n Phi_n^T),

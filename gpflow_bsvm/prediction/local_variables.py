@@ -198,8 +198,8 @@ def predict_f_given(
     :param local_variables: lambda, [N, L], positive.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :return: mean and variance of f, both [N', L].
-    :raise ValueError: for bad data, a lambda of the wrong shape or not positive, or a likelihood
-        without `local_sites`.
+    :raise ValueError: for bad data, a lambda of the wrong shape or not positive, or no
+        `local_sites`.
     """
     check_hook(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data))
