@@ -346,9 +346,8 @@ class Penalized(Hooks):
     :ivar penalty: slope of the loss, a parameter, not trainable by default.
     :ivar bound: the training objective, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
-    :ivar normalizer: whether to include kappa. Without kappa the evidence always prefers a smaller
-        penalty; with kappa, it prefers a large penalty for clean rows and a small one for noisy
-        rows.
+    :ivar normalizer: whether to include kappa. Without kappa, the evidence always prefers a smaller
+        penalty; with kappa, a large penalty if rows are clean, a small penalty if they are noisy.
     """
 
     bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")

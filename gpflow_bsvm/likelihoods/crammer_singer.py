@@ -123,7 +123,8 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         :return: with bound="wistuba2018", a function of `hold(Fmu, Fvar, Y)`, Fmu and Y that
             returns sites; else None. Only this objective is Gaussian given local variables: with w
             = a / sqrt(alpha), the sites (w, r) are (w, a + w (1 + mu_t)) for the label, (w, -a - w
-            (1 - mu_y)) for its rival, (0, 0) for all others (eqs. 45-46, signs corrected).
+            (1 - mu_y)) for its rival, (0, 0) for all others (eqs. 45-46 for a batch, signs
+            corrected).
         """
         return self._held_sites if self.bound == "wistuba2018" else None
 
