@@ -126,7 +126,7 @@ class History:
         :raise ValueError: for columns of different length.
         """
         if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
-            raise ValueError("the columns of a history must have the same length, above 0")
+            raise ValueError("the columns of a history must have the same positive length")
         learned = {name: list(values) for name, values in columns["learned"].items()}
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)

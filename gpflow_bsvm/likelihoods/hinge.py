@@ -301,7 +301,7 @@ class OneClass(HingeSum, BinaryLikelihood):
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        :param minibatch: whether outliers are allowed, or the rows are only a part of the data.
+        :param minibatch: whether to allow outliers, as outside of fits and in parts of the data.
         :raise ValueError: for labels other than 1 in a fit, or other than 0, -1 and 1 elsewhere.
         """
         Y = np.asarray(Y)

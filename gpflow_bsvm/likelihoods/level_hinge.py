@@ -44,7 +44,7 @@ class LevelHinges(Classification, HingeSum):
         **shape: int | None,
     ) -> None:
         """
-        :param penalty: slope of the mean of the losses, positive.
+        :param penalty: positive, the slope of the mean loss.
         :param bound: "exact" or "augmented".
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; if None, `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.

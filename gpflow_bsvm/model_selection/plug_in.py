@@ -62,8 +62,8 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     :param options: options of SVC, such as `probability` or `cache_size`.
     :return: an unfitted SVC; a pipeline if X is scaled.
     :raise TypeError: for an object without a kernel and a likelihood with a penalty.
-    :raise ValueError: for quadratic slack or a mean function (not supported by SVC) or another
-        kernel with `rbf`; scikit-learn's `NotFittedError` for an unfitted classifier.
+    :raise ValueError: for quadratic slack or a mean function, which SVC lacks, or another kernel
+        with `rbf`. An unfitted classifier raises scikit-learn's `NotFittedError`.
     """
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)

@@ -213,8 +213,8 @@ class Sampler(Algorithm):
         :param data: X [N, D] and Y [N, P]; if None, the data stored in the model.
         :param sample_weight: [N], powers of the likelihood; if None, all are 1.
         :param progress: whether to show a progress bar; if None, only on a terminal.
-        :param checkpoint: as in `Algorithm.run`, and so is `every`, with blocks of 50 draws as
-            steps. With a larger `num_draws`, sampling continues for longer.
+        :param checkpoint: as in `Algorithm.run`; so is `every`, in blocks of 50 draws. With a
+            larger `num_draws`, sampling continues for longer.
         :return: the draws; the model's q does not change.
         :raise ValueError: for bad data, a likelihood that lacks a required hook, or a checkpoint of
             another fit.
