@@ -165,7 +165,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     `prior_factor` with GPflow's `default_jitter()`. If that fails, the jitter is raised by factors
     of 10 up to 1e-2, with a warning unless it equals `before`.
 
-    :return: Lz and its jitter (None: GPflow's).
+    :return: Lz and its jitter (None for GPflow's).
     :raise ValueError: if 1e-2 fails too; the message names the likely cause.
     """
     factor = compiled_prior_factor.bind(prior)
@@ -231,7 +231,7 @@ class Floats(NamedTuple):
     """Floating-point options of features."""
 
     jitter: tf.Tensor  #: [], jitter of Kuu
-    #: [], 1 in the dtype of subsequent large products; None: the dtype of Kuu
+    #: [], 1 in the dtype of subsequent large products; if None, the dtype of Kuu
     one: tf.Tensor | None = None
 
 

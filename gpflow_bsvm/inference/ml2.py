@@ -141,9 +141,9 @@ class Given(NamedTuple):
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], jitter of Kuu
-    damping: tf.Tensor  #: [], factor of each optimiser step
+    damping: tf.Tensor  #: [], factor of each optimizer step
     rates: tf.Tensor  #: [T], rates of the natural-gradient steps
-    moves: tf.Tensor  #: [T], whether to add an optimiser step
+    moves: tf.Tensor  #: [T], whether to add an optimizer step
     index: tf.Tensor  #: [T, B], row indices
     rows: Batch
 
@@ -168,7 +168,7 @@ class Learner:
         for option, own in parts:
             if not own:
                 continue
-            if hasattr(option, "get_config"):  # a Keras optimiser: copied
+            if hasattr(option, "get_config"):  # a Keras optimizer: copied
                 optimizer = type(option).from_config(option.get_config())
             else:
                 optimizer = tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
