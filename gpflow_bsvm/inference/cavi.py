@@ -123,7 +123,7 @@ class CAVI(Algorithm):
     :ivar max_steps: maximum number of sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. After halved steps, a
         further step of half the size must also gain this little. Augmented bounds need many small
-        steps: by default, moments of f may be off by .5 %; 1e-9 gives four digits.
+        steps: moments of f may be off by .5 % by default; with 1e-9, they have four digits.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 

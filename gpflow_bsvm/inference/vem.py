@@ -174,7 +174,8 @@ class SiteAscent:
         self, model: Model, source: Source, sites: Sites | None, dtype: tf.DType | None = None
     ) -> None:
         """
-        :param sites: initial sites; if None, the better of the sites of the model's q and no sites.
+        :param sites: initial sites; if None, the sites of the model's q or none, whichever is
+            better.
         :param dtype: precision of the large products; if None, GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)

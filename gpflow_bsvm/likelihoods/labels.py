@@ -71,7 +71,7 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
         )
     if label_columns(likelihood, num_latents) not in (None, 1):
         raise ValueError(
-            f"each row has {num_latents} binary labels, but one is needed here: CrammerSinger and "
+            f"each row has {num_latents} binary labels, but must have one here: CrammerSinger and "
             "OneVsRest use a single label for C classes"
         )
 
