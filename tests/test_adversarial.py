@@ -170,5 +170,5 @@ def test_bad_targets(binary):
     two = gb.models.BSVM(
         gpflow.kernels.SquaredExponential(), Hinge(), X[:8].copy(), num_latent_gps=2
     )
-    with pytest.raises(ValueError, match="a row has 2 binary labels"):
+    with pytest.raises(ValueError, match="each row has 2 binary labels"):
         art_classifier(two, (2,))

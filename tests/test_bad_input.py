@@ -180,7 +180,7 @@ def test_nan_in_a_row_of_a_prediction(data):
 
 def test_a_dataset_whose_order_is_not_known_is_a_list_of_blocks(data):
     dataset = tf.data.Dataset.from_tensor_slices(data).batch(20)
-    with pytest.raises(ValueError, match=r"such as list\(dataset\)"):
+    with pytest.raises(ValueError, match=r"list\(dataset\)"):
         gb.inference.VEM(max_steps=3).run(make_model(data), dataset)
     one, two = make_model(data), make_model(data)
     gb.inference.VEM(max_steps=3).run(one, list(dataset))

@@ -74,7 +74,7 @@ def test_a_part_has_these_rows_and_no_others(size):
         )
     (first, *_) = Part(whole, 9).pieces(size)
     assert first.origin.row(0) == "row 9"  # as the whole counts
-    with pytest.raises(ValueError, match="ended after 15 rows, it was said to have 25"):
+    with pytest.raises(ValueError, match="ended after 15 rows, but should have 25"):
         list(open_source(Part(whole, 5, 30), Rows(), 4).chunks())
     for start, stop in [(-1, None), (4, 4), (6, 2)]:
         with pytest.raises(ValueError, match="0 <= start < stop"):

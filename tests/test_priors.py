@@ -128,12 +128,12 @@ def test_a_users_kernel_is_learned_without_our_priors():
 @pytest.mark.parametrize("penalty", [-1.0, 0.0, np.inf])
 def test_a_penalty_that_is_none(penalty):
     X, y = make_data(40)
-    with pytest.raises(ValueError, match="penalty must be positive and finite"):
+    with pytest.raises(ValueError, match="penalty must be a positive, finite number"):
         ard_kernel(2, penalty=penalty)
     with pytest.raises(ValueError, match="penalty must be a positive number or"):
         gb.BSVMClassifier(penalty=penalty, learn_kernel=True).fit(X, y[:, 0])
 
 
 def test_a_penalty_that_is_no_number():
-    with pytest.raises(ValueError, match="positive and finite, a number, got '2'"):
+    with pytest.raises(ValueError, match="a positive, finite number, got '2'"):
         default_kernel(2, penalty="2")

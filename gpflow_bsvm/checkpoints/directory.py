@@ -51,7 +51,7 @@ class Checkpoints:
         self, directory: Directory | None, every: int, identify: Callable[[], Identity]
     ) -> None:
         """
-        :param directory: the directory, created if absent; None: store nothing.
+        :param directory: the directory, created if absent; if None, nothing is stored.
         :param every: write each `every`-th offered state.
         :param identify: a function that returns this fit's identity; called only with a directory.
         :raise ValueError: for an `every` below 1, or a path that cannot be a directory.

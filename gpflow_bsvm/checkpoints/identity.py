@@ -31,7 +31,7 @@ from .values import full_name
 
 #: Rows of the first minibatch, if rows can only be read in order.
 _FEW_ROWS = 100
-#: Number of values shown in an error; an error only mentions longer values.
+#: Number of values shown in an error; an error mentions longer values without showing them.
 _SHOWN = 4
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _CONTAINERS = (list, tuple, set, frozenset, Mapping)

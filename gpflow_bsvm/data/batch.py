@@ -1,4 +1,4 @@
-"""Some rows of the data, as they are read and as tensors, and their digests."""
+"""Parts of the data, as they are read and as tensors, and their digests."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def check_size(X: Any, origin: Origin = _WHOLE) -> None:
             row, column = np.argwhere(np.abs(X) > most)[0]
             where = f" ({origin.row(row)}, {origin.column(column)})"
         raise ValueError(
-            f"X holds a number above {most:.0e}{where}, and its square overflows: correct it, or "
+            f"X holds a number above {most:.0e}{where}, whose square overflows: correct it, or "
             "scale X (sklearn.preprocessing.StandardScaler)"
         )
 

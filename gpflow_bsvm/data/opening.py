@@ -21,21 +21,21 @@ OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] =
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
     """
-    :param data: arrays X [N, D] and Y [N, P] in memory, memory-mapped (`np.memmap`) or of Dask, or
-        X as a SciPy sparse matrix; a `Reader`, such as `ParquetFiles` or `DaskFrame` (whose rows
-        stay on the cluster of the current `dask.distributed.Client`, if any); a batched
+    :param data: arrays X [N, D] and Y [N, P] in memory (X may be a SciPy sparse matrix),
+        memory-mapped (`np.memmap`) or from Dask; a `Reader`, such as `ParquetFiles` or `DaskFrame`
+        (whose rows stay on the cluster of the current `dask.distributed.Client`, if any); a batched
         `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
         or (X, Y, sample_weight); or an opened `Source`, which is returned.
-    :param check: the model's check of rows, now for arrays in memory and on reading for other data.
+    :param check: the model's check of rows: now for arrays in memory, on reading for other data.
     :param chunk_rows: rows per chunk.
-    :param sample_weight: [N], only with arrays; None: ones.
+    :param sample_weight: [N], only with arrays; if None, all are 1.
     :raise ValueError: for bad data or weights.
     :raise TypeError: for other data, and for iterators, which can be read only once.
     """
     rows = _source_of(data, sample_weight)
     if sample_weight is not None and not _holds_arrays(data):
         raise ValueError(
-            "a source includes its weights, as third component (files: in the column weight=...)"
+            "a source includes its weights: as the third component (files: in column weight=...)"
         )
     if isinstance(rows, Reader) and not rows.chunk_rows:
         return rows.opened(check, chunk_rows)
@@ -63,9 +63,7 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
             if is_own(X):
                 return reader(X, Y, sample_weight)
         if hasattr(X, "__dask_graph__"):
-            raise TypeError(
-                "X is a Dask collection: import gpflow_bsvm.cluster first, which reads it"
-            )
+            raise TypeError("X is a Dask collection: to read it, import gpflow_bsvm.cluster first")
         base = X
         while isinstance(base, np.ndarray):
             base = base.base

@@ -47,7 +47,7 @@ class Reader(Source):
 
     Numbers become GPflow's default float.
 
-    :ivar finite: whether passes end, so that rows can be counted; None: unknown.
+    :ivar finite: whether passes end, so that rows can be counted; None if unknown.
     :ivar told_by_rows: whether checkpoints identify the data by reading all rows.
     :ivar own_batches: whether pieces have the size of minibatches, except for the last.
     """
@@ -88,7 +88,7 @@ class Reader(Source):
         return {} if self._said is None else {"rows": str(self._said)}
 
     def digests(self) -> Mapping[str, str]:
-        """See `Source`; reads by a copy, to keep this reader's state."""
+        """See `Source`; reads through a copy, to keep this reader's state."""
         return digests(copy.copy(self).chunks()) if self.told_by_rows else {}
 
     @property
@@ -185,7 +185,7 @@ class Reader(Source):
         if row == 0 and not expected:
             raise ValueError("the dataset is empty: it must yield batches (X, Y)")
         if expected is not None and row != expected:
-            whose = "it was said to have" if expected == self._said else "an earlier pass had"
+            whose = "but should have" if expected == self._said else "but an earlier pass had"
             raise ValueError(
                 f"the data ended after {row} rows, {whose} {expected}: every pass must give all "
                 "rows again (an iterator or a generator is exhausted after the first pass; use an "
@@ -235,7 +235,7 @@ class Blocks(Reader):
         self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], num_rows: int | None = None
     ) -> None:
         """
-        :param num_rows: N, if known, to save counting.
+        :param num_rows: N if known, so that rows need not be counted.
         :raise TypeError: for iterators such as generators, which can be read only once.
         """
         if isinstance(blocks, Iterator):
@@ -266,7 +266,7 @@ class Part(Reader):
     def __init__(self, reader: Reader, start: int = 0, stop: int | None = None) -> None:
         """
         :param start: index of the first row, from 0.
-        :param stop: index after the last row; None: up to the end.
+        :param stop: index after the last row; if None, the end.
         :raise ValueError: unless 0 <= start < stop.
         """
         if not 0 <= start < (start + 1 if stop is None else stop):
@@ -321,7 +321,7 @@ class DatasetBatches(Blocks):
         return {**super().marks, "batches": str(self._number)}
 
     def _without_end(self) -> Iterator[Batch]:
-        """By TensorFlow, because to begin a dataset anew takes some 20 ms."""
+        """Repeat in TensorFlow, because starting a dataset again takes about 20 ms."""
         endless = copy.copy(self)
         endless._blocks = self._dataset.repeat().as_numpy_iterator
         endless.known_rows = None

@@ -41,8 +41,8 @@ def random_keys(batch: Batch, seed: int) -> AnyNDArray:
 def sample(source: Source, number: int, seed: int) -> ArraySource:
     """
     :param source: a source with a known number of rows, more than `number`.
-    :return: a random sample of `number` rows without repetition; takes a pass if rows can only be
-        read in order.
+    :return: a random sample of `number` rows without repetition; this takes a pass if rows can only
+        be read in order.
     """
     if isinstance(source, ArraySource):
         return source.part(np.sort(random_rows(source.num_rows, number, seed)))

@@ -1,4 +1,4 @@
-"""Sources of rows: arrays and SciPy's sparse matrices here, other data by a `Reader`.
+"""Sources of rows: arrays and SciPy's sparse matrices here, other data in a `Reader`.
 
 Passes and algorithms treat all sources alike (`Source`).
 """
@@ -31,7 +31,7 @@ class Source(ABC):
         minibatches itself (`stream`).
     :ivar ordered: whether all passes are certain to have the same order.
     :ivar known_rows: N if known without a pass, else None.
-    :ivar chunk_rows: rows per chunk; 0: varies.
+    :ivar chunk_rows: rows per chunk; 0 if it varies.
     :ivar maker: the user's function or object that supplies the rows, or None.
     """
 
@@ -53,7 +53,7 @@ class Source(ABC):
 
     @property
     def row_bytes(self) -> int:
-        """:return: bytes for a row besides its features; 0 if rows are in memory anyway."""
+        """:return: number of bytes per row besides its features; 0 if rows are in memory anyway."""
         return 0
 
     @property
@@ -196,7 +196,7 @@ class Derived(Source):
 
 
 class Remote(Protocol):
-    """Rows on other machines, which receive functions. Arguments as in `passes`."""
+    """Rows on other machines, to which functions are sent. Arguments are as in `passes`."""
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `passes.sum_over`."""
@@ -222,7 +222,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
     """
     Yield the items, reading `ahead` items in advance in a thread; `ahead` + 1 items are in memory.
     An error of `items` is raised after the items before it. When this iterator ends, is closed, or
-    raises, the thread has finished its current item and ended.
+    raises an error, the thread has finished its current item and ended.
 
     :param items: closed at the end.
     """

@@ -38,7 +38,7 @@ class Model(Protocol):
     can implement it, as the models of `gpflow_bsvm.models` do.
 
     :ivar likelihood: any likelihood of GPflow or this package, see `gpflow_bsvm.likelihoods.base`.
-    :ivar num_data: total number of rows if a fit uses a sample; None: the rows of the fit.
+    :ivar num_data: total number of rows if a fit uses a sample; None if it uses all rows.
     """
 
     likelihood: Likelihood
@@ -82,14 +82,14 @@ class Model(Protocol):
 def check_model(model: Model) -> None:
     """
     :raise TypeError: if the package's algorithms cannot fit `model`, or if it is frozen.
-    :raise ValueError: for an invalid `num_data`, and see `check_closed_form`.
+    :raise ValueError: for an invalid `num_data`, and as in `check_closed_form`.
     """
     if not all(hasattr(model, name) for name in ("prior_factor", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
         own = getattr(model, "fitted_by", own)
         raise TypeError(
             f"{type(model).__name__} has no closed-form steps: use {own} in its place, or one of "
-            "GPflow's optimisers"
+            "GPflow's optimizers"
         )
     check_closed_form(model.likelihood)
     check_num_data(model.num_data)
@@ -145,7 +145,7 @@ def jitter_of(model: Model) -> tf.Tensor:
 def chunk_rows(model: Model) -> int:
     """:return: number of rows per chunk, for arrays of about 16 MB."""
     num_latents, num_inducing = model.q_shape
-    # Likelihoods need some 100 quadrature nodes per row and latent function.
+    # Likelihoods need about 100 quadrature nodes per row and latent function.
     width = num_latents * max(num_inducing, 128)
     return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
 
@@ -208,9 +208,9 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
     """
     Check model and data before a fit.
 
-    :param data: see `gpflow_bsvm.data.open_source`; None: the model's data.
-    :param sample_weight: [N], only with arrays; None: ones.
-    :param part: whether `data` are only some of the rows, so that arrays may hold a single class.
+    :param data: see `gpflow_bsvm.data.open_source`; if None, the model's data.
+    :param sample_weight: [N], only with arrays; if None, all are 1.
+    :param part: whether `data` are only a part of the rows, so that arrays may hold a single class.
     :raise ValueError: for bad data or weights.
     :raise TypeError: see `check_model` and `open_source`, or if there are no data.
     """
@@ -255,7 +255,7 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
     """
     :param X: [N, D], in memory, sparse or np.memmap; or a `Reader`, `tf.data.Dataset` or `Source`,
         whose labels, if any, are ignored.
-    :param size: rows per chunk; None: see `chunk_rows`.
+    :param size: rows per chunk; if None, see `chunk_rows`.
     :return: rows without labels.
     :raise ValueError: if X is not finite or not as wide as the training data, or for a `size` below
         1.

@@ -75,8 +75,8 @@ def _value_and_gradient(kinds: Any, numbers: Any, values: Any) -> tuple[tf.Tenso
 class LogPrior:
     """
     The log prior density of parameters, some without priors, and its gradient, in a graph of its
-    own. A graph freezes a distribution's numbers. In the estimators' priors these depend on the
-    penalty, so a bound's graph with priors would be traced again for every penalty.
+    own. A graph freezes a distribution's numbers. In the estimators' priors, these numbers depend
+    on the penalty, so a bound's graph with priors would be traced again for every penalty.
     """
 
     def __init__(self, learned: Sequence[Any]) -> None:
@@ -105,7 +105,7 @@ class LogPrior:
 
 class Plan(NamedTuple):
     """
-    The learned parameters of some modules; part of a graph's structure.
+    The learned parameters of given modules; part of a graph's structure.
 
     :ivar learned: whether each parameter is trained, in the order of `Structure.parameters`.
     :ivar variables: references to the learned variables if modules hold state other than
@@ -119,7 +119,7 @@ class Plan(NamedTuple):
         """
         :param values: unconstrained values of all parameters.
         :return: the tensors for a gradient tape: the variables, or copies of the trained values.
-            (TFP's bijectors cache results per tensor, hidden from a tape.)
+            (TFP's bijectors cache results per tensor, which hides them from a tape.)
         """
         chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
         return chosen or [reference.deref() for reference in self.variables]

@@ -29,8 +29,8 @@ POINT_PRECISION = 1e12
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
 def without_point(natural: Natural) -> Natural:
     """
-    :return: q. For a point (of `ECM`), the prior's covariance around the point, because small steps
-        would keep its precision for thousands of steps.
+    :return: q; for a point (of `ECM`), a Gaussian around it with the prior's covariance, because
+        small steps would keep the point's precision for thousands of steps.
     """
     precisions = tf.linalg.diag_part(natural.P)
     if tf.reduce_min(precisions) < 0.5 * POINT_PRECISION:
@@ -99,14 +99,14 @@ def in_shape(new: Natural, old: Natural) -> Natural:
 def natural_step(
     natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
 ) -> tuple[Natural, Gaussian]:
-    """:return: q after a step of size rho towards the sites' sums, centred with `share`."""
+    """:return: q after a step of size rho toward the sites' sums, centered with `share`."""
     natural = blend(natural, sums, rho)
     return centre(natural, solve(natural), share)
 
 
 @check_shapes("sums.h: [L, M]", "sums.P: [L, M, M]", "share: []", "return[1].c: [L, M]")
 def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
-    """:return: q(s) of `sums` over the sites of all data, centred with `share`, see `centre`."""
+    """:return: q(s) of `sums` over the sites of all data, centered with `share`, see `centre`."""
     natural = Natural(sums.h, sums.P + tf.eye(tf.shape(sums.P)[-1], dtype=sums.P.dtype))
     return centre(natural, solve(natural), share)
 
@@ -140,9 +140,9 @@ def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, 
 def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     """
     Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
-    Cholesky factor. Factorising with rows and columns reversed gives P = U U^T, U upper triangular;
-    the root is U^-T. If this fails (at a condition beyond 1 / rounding, `solve` may still work),
-    the root is V^T of R = Q V, V upper triangular.
+    Cholesky factor. Factorizing with rows and columns reversed gives P = U U^T, with U upper
+    triangular; the root is U^-T. If this fails (at a condition beyond 1 / rounding, `solve` may
+    still work), the root is V^T of R = Q V, V upper triangular.
 
     :return: mean and root.
     """

@@ -1,6 +1,6 @@
 """Data projected by a model: once if memory allows, else chunk by chunk in each pass.
 
-Features that are not kept stay in the graph that sums them, part by part.
+Features that are not kept exist only inside the graph that sums them, part by part.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """project: models are Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual.
 
-Also the prior: calls of the kernel on some rows, for clearer errors, and its Cholesky factor.
+Also the prior: its Cholesky factor, and trial calls of the kernel on a few rows for clearer errors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROWS = 10
 
 def check_kernel(kernel: Kernel, X: Any) -> None:
     """
-    Call the kernel on some rows.
+    Call the kernel on a few rows.
 
     :param X: [N, D], the model's input: an array, or an object whose slices are arrays.
     :raise ValueError: if the kernel rejects such rows, or its result is not a covariance; the
@@ -42,14 +42,14 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     K, diagonal = values_of(kernel, X)
     if wrong := no_covariance(K, diagonal):
         name = type(kernel).__name__
-        raise ValueError(f"the kernel {name} at some rows of X: {rounded(X) or wrong}")
+        raise ValueError(f"the kernel {name} fails at some rows of X: {rounded(X) or wrong}")
 
 
 def check_codes(kernel: Kernel, X: Any) -> None:
     """
     :param X: [N, D].
-    :raise ValueError: for a code that a `Coregion` in the kernel does not have. (TensorFlow would
-        fail with an internal error, or on a GPU read another code.)
+    :raise ValueError: for a code outside the range of a `Coregion` in the kernel. (TensorFlow would
+        fail with an internal error, or read another code on a GPU.)
     """
     for part in getattr(kernel, "kernels", ()):  # `submodules` would take a millisecond
         check_codes(part, X)
@@ -165,7 +165,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     `prior_factor` with GPflow's `default_jitter()`. If that fails, the jitter is raised by factors
     of 10 up to 1e-2, with a warning unless it equals `before`.
 
-    :return: Lz and its jitter (None: GPflow's).
+    :return: Lz and its jitter (None for GPflow's).
     :raise ValueError: if 1e-2 fails too; the message names the likely cause.
     """
     factor = compiled_prior_factor.bind(prior)
@@ -206,12 +206,12 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
     values = parameter_dict(prior.kernel).items()
     shown = ", ".join(f"kernel{name} = {show(p.numpy())}" for name, p in values)
     if not np.isfinite(K).all():
-        return f"the kernel is not finite at the inducing points, with {shown}: standardise X"
+        return f"the kernel is not finite at the inducing points, with {shown}: standardize X"
     lost = [*filter(None, map(rounded, plain_points(prior.inducing_variable))), ""][0]
     if wrong := lost or no_covariance(K, np.diagonal(K, axis1=-2, axis2=-1)):
         return f"the kernel {type(prior.kernel).__name__} at the inducing points: {wrong}"
     return (
-        f"inducing points are too close for the kernel values {shown}: standardise X, use a "
+        f"inducing points are too close for the kernel values {shown}: standardize X, use a "
         f"smaller lengthscale or variance, fewer points, or a jitter above {jitter:.0e}"
     )
 
@@ -231,7 +231,7 @@ class Floats(NamedTuple):
     """Floating-point options of features."""
 
     jitter: tf.Tensor  #: [], jitter of Kuu
-    #: [], 1 in the dtype of subsequent large products; None: the dtype of Kuu
+    #: [], 1 in the dtype of subsequent large products; if None, the dtype of Kuu
     one: tf.Tensor | None = None
 
 
@@ -279,7 +279,7 @@ class Projected(NamedTuple):
 
 @check_shapes("X: [N, D]", "Lz: [G, M, M]", "return.phi: [G, N, M]", "return.residual: [N, .]")
 def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
-    """:return: phi = (Lz^-1 Kuf)^T, with Lz by `prior_factor`, and the residual prior variance."""
+    """:return: phi = (Lz^-1 Kuf)^T, Lz from `prior_factor`, and the residual prior variance."""
     kernel = prior.kernel
     Kuf_ = Kuf(prior.inducing_variable, kernel, X)
     Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]

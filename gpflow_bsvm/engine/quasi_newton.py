@@ -1,4 +1,4 @@
-"""Quasi-Newton steps over TensorFlow variables, by SciPy, robust to bad values."""
+"""Quasi-Newton steps over TensorFlow variables, with SciPy, robust to bad values."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _learned(best: OptimizeResult) -> AnyNDArray | None:
 
 
 class Loss:
-    """The negative of a function of TensorFlow variables, minimised by SciPy."""
+    """The negative of a function of TensorFlow variables, minimized by SciPy."""
 
     def __init__(
         self, what: ValueAndGradient, variables: list[tf.Variable], least_gain: float = -math.inf

@@ -8,7 +8,7 @@ a memo replaces parameters by tensors, as `gpflow.utilities.freeze` does.)
 
 A graph freezes everything else that Python code reads: class attributes, globals, closures, the
 state of objects. Library code reads none of these. If a module contains a user's class or function,
-nothing is shared: its graph is traced anew for every fit (`one_fit`); outside of fits it runs
+its graph is not shared, but traced again for every fit (`one_fit`); outside of fits, the code runs
 without a graph.
 """
 
@@ -46,7 +46,7 @@ _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit",
 
 @contextlib.contextmanager
 def one_fit() -> Iterator[None]:
-    """Inside this context, user code is traced once. Nested contexts share the outermost."""
+    """Inside this context, user code is traced once. Nested contexts join the outermost."""
     outer = _OF_THIS_FIT.get()
     before = _OF_THIS_FIT.set({} if outer is None else outer)
     try:
@@ -119,7 +119,7 @@ def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
 
 
 def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
-    """:return: the last state, as `tf.while_loop`, which only takes tensors outside of graphs."""
+    """:return: the last state. Unlike `tf.while_loop`, it takes any objects outside of graphs."""
     if not tf.executing_eagerly():
         return tf.while_loop(goes_on, body, state)
     while goes_on(*state):
@@ -130,7 +130,7 @@ def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any
 class Compiled:
     """A function `function(*modules, *tensors)`, traced once per structure of its modules.
 
-    Use this as a decorator at module level; `bind` returns the callable for some modules. A bound
+    Use this as a decorator at module level; `bind` returns the callable for given modules. A bound
     function reads the parameters at every call::
 
         project = Compiled(_project).bind(prior)
@@ -170,7 +170,7 @@ class Compiled:
         name = next((name for name, value in found if value is self), None)
         if name is None:
             what = f"{self.__module__}.{self.function.__name__}"
-            raise TypeError(f"{what} cannot be sent: it has no name")
+            raise TypeError(f"{what} cannot be sent to another process: it has no name")
         return name
 
     def graph_of(self, key: Hashable, is_shared: bool, trace: Callable[[], Any]) -> Any:
@@ -253,7 +253,7 @@ class Rebuild:
     def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         """
         :param values: unconstrained, in the order of `Structure.parameters`.
-        :param dtype: the type to which to cast the parameters; None: no cast.
+        :param dtype: the type to which to cast the parameters; if None, they are not cast.
         """
         # The memo replaces parameters by tensors, keeps distributions (TFP's
         # `TransformedDistribution` cannot be copied), and copies only the list of objects tracked

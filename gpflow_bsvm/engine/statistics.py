@@ -21,14 +21,14 @@ _MOST_GROWTH = 1e6
 
 
 class Marginals(NamedTuple):
-    """Moments of f at some rows, or of Phi s, the part of f described by q."""
+    """Moments of f at given rows, or of Phi s, the part of f described by q."""
 
     mean: tf.Tensor  #: [N, L]
     variance: tf.Tensor  #: [N, L]
 
 
 class Local(NamedTuple):
-    """Contributions of the labels of some rows."""
+    """Contributions of the labels of given rows."""
 
     sites: Sites  #: of f(x), [N, L]
     expectation: tf.Tensor  #: [N], weighted E_q log p(y_n | f_n)

@@ -1,6 +1,6 @@
 """The structure of GPflow modules: everything that a graph depends on, except parameter values.
 
-And a cache of results computed from a model's parameters, until a parameter changes.
+Also a cache of results computed from a model's parameters, valid until a parameter changes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Unshareable(Exception):
 
 class Structure(NamedTuple):
     """
-    The properties of some modules that do not depend on parameter values.
+    The properties of given modules that do not depend on parameter values.
 
     :ivar key: hashable, equal for modules that differ only in values.
     :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a

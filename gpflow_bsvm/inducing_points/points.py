@@ -24,7 +24,7 @@ from ..engine.natural import compiled_solve, whiten
 from ..engine.projected_data import ProjectedData
 from ..engine.statistics import compiled_localise
 
-#: Number of rows for k-means; beyond some 20 000 the centres hardly change.
+#: Number of rows for k-means; beyond about 20 000 rows, the centers hardly change.
 SUBSAMPLE = 20_000
 
 
@@ -37,13 +37,13 @@ def kmeans(
     max_iter: int = 20,
 ) -> AnyNDArray:
     """
-    Centres of k-means, started by k-means++ (Wenzel et al. 2017, section 5.5), on a random
-    subsample of the rows, by scikit-learn.
+    Centers of scikit-learn's k-means, started with k-means++ (Wenzel et al. 2017, section 5.5), on
+    a random subsample of the rows.
 
-    :param X: [N, D], scaled as the kernel's inputs.
+    :param X: [N, D], scaled like the kernel's inputs.
     :param num_inducing: M.
-    :param subsample: the largest number of rows to use.
-    :param max_iter: Lloyd iterations.
+    :param subsample: maximum number of rows to use.
+    :param max_iter: maximum number of Lloyd iterations.
     :return: Z [M, D].
     :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
     """
@@ -73,20 +73,20 @@ def greedy_variance(
     weight: Any = None,
 ) -> AnyNDArray:
     """
-    Rows of X by greedy conditional variance (Burt et al. 2020): each is the row with the largest
-    variance given the earlier rows. M is the number at which these variances are small.
+    Rows of X chosen by greedy conditional variance (Burt et al. 2020): each has the largest
+    variance given the earlier rows. Selection stops when these variances are small.
 
     The cost is O(N M^2) for the N rows of a random subsample of at most 20 000.
 
     :param X: [N, D].
-    :param max_inducing: the largest M.
+    :param max_inducing: maximum number M of points.
     :param kernel: a kernel with a single output.
     :param tol: stop when the sum of the conditional variances is below `tol` times the sum of the
-        prior variances; 0: never.
+        prior variances; with 0, do not stop early.
     :param weight: [N], non-negative factors of the rows' variances; the sites' precisions w, for
         example, concentrate points where classes meet.
     :return: Z [M, D].
-    :raise ValueError: as `kmeans`, or if weights are not N non-negative numbers.
+    :raise ValueError: as in `kmeans`, or if weights are not N non-negative numbers.
     """
     X = checked(X, max_inducing)
     weight = check_weights(weight, len(X))[:, 0]
@@ -133,7 +133,7 @@ def at_most(Z: AnyNDArray, num_inducing: int) -> AnyNDArray:
     """:return: Z; warns if it has fewer rows than asked for."""
     if len(Z) < num_inducing:
         warnings.warn(
-            f"only {len(Z)} of {num_inducing} inducing points are distinct; only those are used",
+            f"only {len(Z)} of {num_inducing} inducing points are distinct; duplicates are unused",
             stacklevel=3,
         )
     return np.ascontiguousarray(Z)
@@ -159,8 +159,8 @@ def check_exchangeable(model: SparseModel) -> None:
 def exchange(model: SparseModel, Z: Any) -> None:
     """
     Replace the inducing points of a `BSVM`; their number may change. The new q(u) is the model's
-    prediction at Z, so that predictions at Z do not change; elsewhere they change only if Z cannot
-    represent them.
+    prediction at Z, so that predictions at Z do not change; predictions elsewhere change only if Z
+    cannot represent them.
 
     :param model: a model with plain inducing points shared by all latent functions; changed in
         place.
@@ -198,18 +198,18 @@ def reselect(
     subsample: int = SUBSAMPLE,
 ) -> AnyNDArray:
     """
-    Choose new inducing points for a `BSVM` by `greedy_variance` with its current kernel and sites,
-    and `exchange` the old ones for them. The sites' precisions w_n weight the variances, so that
+    Choose new inducing points for a `BSVM` with `greedy_variance` at its current kernel and sites,
+    and `exchange` the old points for these. The sites' precisions w_n weight the variances, so that
     points concentrate where classes meet (heteroscedastic greedy variance).
 
     Continue with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or twice is enough (Burt et
     al. 2020, section 7.4). The cost is O(N M^2) for the N rows of a random subsample.
 
     :param model: a model fitted to `data`; changed in place.
-    :param max_inducing: the largest M; None: the current M.
+    :param max_inducing: maximum number M of points; if None, the current number.
     :param sample_weight: [N], as in the fit.
     :param tol: see `greedy_variance`.
-    :param subsample: the largest number of rows to choose from.
+    :param subsample: maximum number of rows to choose from.
     :return: Z [M, D].
     :raise ValueError: for bad data, and as in `exchange`.
     """

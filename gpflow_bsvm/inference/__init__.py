@@ -1,4 +1,4 @@
-"""Inference of q by project -> localise -> accumulate -> solve, for any likelihood."""
+"""Inference of q for any likelihood: project -> localise -> accumulate -> solve."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .cavi import CAVI, Streaming

@@ -29,7 +29,7 @@ class Algorithm(ABC):
 
     needs: ClassVar[tuple[str, ...]] = ()
     #: Advice in errors: algorithms for any likelihood.
-    instead: ClassVar[str] = "CAVI, SVI, VEM or ML2, which take any"
+    instead: ClassVar[str] = "CAVI, SVI, VEM or ML2, which accept any likelihood"
     #: Whether the algorithm learns trainable parameters besides q.
     learns: ClassVar[bool] = False
     #: Whether the result depends on the initial q.
@@ -64,24 +64,24 @@ class Algorithm(ABC):
         every: int = 1,
     ) -> History:
         """
-        Fit the model. At the end, the model is at the latest accepted step, even after an interrupt
-        or an error (which is raised again). q changes even if `q_mu` and `q_sqrt` are not
-        trainable: as with GPflow's `NaturalGradient`, the flag only affects other optimisers.
-        Issues scikit-learn's `ConvergenceWarning` if the stopping rule was not met.
+        Fit the model. At the end, the model is in the state of the latest accepted step, even after
+        an interrupt or an error (which is raised again). q changes even if `q_mu` and `q_sqrt` are
+        not trainable: as with GPflow's `NaturalGradient`, the flag only affects other optimizers.
+        If the stopping rule was not met, scikit-learn's `ConvergenceWarning` is issued.
 
-        :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
-            `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read again in each pass,
-            see `gpflow_bsvm.data.open_source`; None: the data stored in the model. If the model's
-            `num_data` differs from N, the data count as a sample of `num_data` rows, as in
-            `model.elbo`.
-        :param sample_weight: [N], powers of the likelihood, only with arrays; None: ones.
+        :param data: X [N, D] and Y [N, P], in memory or np.memmap; or files, a batched
+            `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), which are read again in
+            each pass (see `gpflow_bsvm.data.open_source`); if None, the data stored in the model.
+            If the model's `num_data` differs from N, the data count as a sample of `num_data` rows,
+            as in `model.elbo`.
+        :param sample_weight: [N], powers of the likelihood, only with arrays; if None, all are 1.
         :param callback: a function of step and history, called at every record; if it returns True,
             the fit ends, see `gpflow_bsvm.deep.KeepBest`.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
-        :param progress: show a progress bar; None: on a terminal only.
+        :param progress: whether to show a progress bar; if None, only on a terminal.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues and ends with the same result; with a larger `max_steps`, the
-            fit runs longer. None: nothing is stored.
+            fit runs longer. If None, nothing is stored.
         :param every: number of records between checkpoints. The last checkpoint is written at the
             end, even after an interrupt or an error.
         :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks a

@@ -69,9 +69,9 @@ class Ascent(NamedTuple):
         Move by `rho`, halved until the bound does not decrease beyond rounding.
 
         :param move: a function from a point and rho to another point.
-        :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved, the
-            next step, half as large, must also gain this little, because a step that nearly
-            overshoots always gains little.
+        :param tol: stop when a step gains at most `tol` * |bound|. After halved steps, a further
+            step of half the size must also gain this little, because a step that nearly overshoots
+            always gains little.
         :param dtype: the type of the products.
         :return: the ascent after the step.
         """
@@ -96,7 +96,7 @@ class Ascent(NamedTuple):
         return cast(Ascent, tf.cond(failed, lambda: nothing, lambda: found))
 
 
-#: Multiplications in one graph call of several sweeps (some 0.1 s, uninterruptible).
+#: Multiplications in one graph call of several sweeps (about 0.1 s, uninterruptible).
 _WORK = 10**9
 
 _NO_STEP = (
@@ -109,21 +109,21 @@ _NO_STEP = (
 class CAVI(Algorithm):
     """
     Coordinate ascent variational inference (Wenzel et al. 2017, section 4.1) for q, at fixed
-    hyperparameters. One sweep is a natural-gradient step of size rho on all the data, with rho = 1,
-    halved until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory
-    does not grow with N, beyond a fixed cache. If the likelihood depends only on differences
-    between latent functions (`shift_invariant`), each sweep ends by centring their means, because
+    hyperparameters. One sweep is a natural-gradient step on all the data, of size rho = 1, halved
+    until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory does
+    not grow with N, apart from a fixed cache. If the likelihood depends only on differences between
+    latent functions (`shift_invariant`), each sweep ends by centering their means, because
     natural-gradient steps alone would need many sweeps to do so.
 
-    From 2e5 feature entries (N times L M) on, large products are in single precision, unless this
-    overflows or `tol` is below 1e-6. Sums over chunks, sites and factorisations are always in
-    double precision. The error is a hundredth of the error from the default `tol`: less than 1e-3
-    standard deviations in the means, and 1e-8 of the ELBO.
+    With at least 2e5 feature entries (rows * latent functions * inducing points), large products
+    are in single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites
+    and factorizations are always in double precision. The error is a hundredth of the error from
+    the default `tol`: less than 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
 
     :ivar max_steps: maximum number of sweeps.
-    :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. If steps have been
-        halved, the next step, half as large, must also gain this little. Augmented bounds take many
-        small steps: by default, moments of f may be off by .5 %; 1e-9 gives four digits.
+    :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. After halved steps, a
+        further step of half the size must also gain this little. Augmented bounds need many small
+        steps: moments of f may be off by .5 % by default; with 1e-9, they have four digits.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 
@@ -228,7 +228,7 @@ class Sweeps(Run[SweepState, Step]):
         self._dtypes = list(dict.fromkeys((single, tf.as_dtype(default_float()))))
         self._rows, self._accumulate = data.summed(model.likelihood)
         self._climb = compiled_sweeps.bind(model.likelihood)
-        # Centring is invalid if an extra factor acts on single latent functions.
+        # Centering is invalid if an extra factor acts on single latent functions.
         self._share = tf.zeros([], default_float()) if known else shares_shifts(model)
         work = num_latents * num_inducing**2 * (data.num_rows + num_inducing)
         self._together = max(1, _WORK // work)
@@ -310,17 +310,17 @@ class Streaming(CAVI):
 
         q_new(u) ~ p(u) (q_old(u) / p(u))^forget  prod_n p(y_n | f_n),
 
-    with n over the new rows, by the sweeps of `CAVI`. In natural parameters the earlier rows are a
-    sum of frozen sites. The result equals the batch fit if sites do not depend on q; otherwise it
-    differs as much as frozen sites differ from current sites. Every new row counts once, for any
-    `num_data` of the model.
+    where n runs over the new rows. Sweeps of `CAVI` compute q_new. In natural parameters, the
+    earlier rows are a sum of frozen sites. The result equals the batch fit if sites do not depend
+    on q; otherwise it differs as much as frozen sites differ from current sites. Every new row
+    counts once, whatever the model's `num_data`.
 
     To place inducing points among the new rows, call `gpflow_bsvm.inducing_points.exchange` first.
 
-    :ivar forget: in [0, 1], the weight of earlier rows. With 1 they count like new rows. With 0.9,
+    :ivar forget: in [0, 1], the weight of earlier rows. With 1, they count like new rows. With 0.9,
         for data that drift, rows from k calls ago have weight .9^k.
 
-    Options and errors as in `CAVI`, to which `forget` = 0 reduces.
+    Options and errors are as in `CAVI`; `forget` = 0 gives `CAVI` itself.
     """
 
     takes_q = True

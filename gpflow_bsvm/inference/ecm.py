@@ -1,4 +1,4 @@
-"""The pseudo-posterior's mode, the support vector machine, by expectation maximisation."""
+"""The pseudo-posterior's mode, the support vector machine, by expectation maximization."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .run import Run, Step
 @dataclass(frozen=True)
 class ECM(Algorithm):
     """
-    Expectation conditional maximisation (Henao et al. 2014; for the linear model, the M step of
+    Expectation conditional maximization (Henao et al. 2014; for the linear model, the M step of
     Polson & Scott 2011) for the mode of q(s), at fixed hyperparameters:
 
         w_n, r_n at f_n = Phi_n s + m(x_n),    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T (r - w m).
@@ -38,7 +38,7 @@ class ECM(Algorithm):
     penalty and the model's kernel, but without a bias. For a free bias, add a `Constant` kernel of
     large variance, or give the bias of `LinearBSVM` a large prior variance.
 
-    The residual variance of a sparse model is ignored. At the end q is a point (standard deviation
+    The residual variance of a sparse model is ignored. At the end, q is a point (standard deviation
     1e-6): predictions ignore the uncertainty of s. The history's `elbo` is the log posterior,
     without its constant.
 

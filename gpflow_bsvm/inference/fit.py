@@ -42,19 +42,19 @@ def fit(
     every: int = 1,
 ) -> History:
     """
-    Fit a model's q at its current hyperparameters: by `CAVI` if sweeps over the data are affordable
-    (N L M^2 up to 5e10), else by `SVI` in batches of 1000, for one epoch and at least 1000 steps.
-    The same holds for finite data that are read piece by piece: arrays on disk and Parquet files
-    store their number of rows, a pass counts the rows of CSV files, and each sweep reads all rows.
-    Data that may be endless (a `tf.data.Dataset`, or blocks without `num_rows`) need the model's
-    `num_data`. `SVI` fits these for one epoch in batches of 100, with 1000 to 5000 steps. The
-    kernel does not change, even if trainable; `VEM` learns it. q always moves, even if `q_mu` and
-    `q_sqrt` are not trainable, as with GPflow's `NaturalGradient`.
+    Fit a model's q at its current hyperparameters, with `CAVI` if sweeps over the data are
+    affordable (up to 5e10 for rows * latent functions * inducing points^2), else with `SVI` in
+    batches of 1000, for one epoch and at least 1000 steps. The same holds for finite data read
+    piece by piece: the number of rows is stored in arrays on disk and Parquet files, and counted in
+    a pass for CSV files; each sweep reads all rows. Data that may be endless (a `tf.data.Dataset`,
+    or blocks without `num_rows`) need the model's `num_data`. `SVI` fits these for one epoch in
+    batches of 100, with 1000 to 5000 steps. The kernel does not change, even if trainable; `VEM`
+    learns it. q always changes, even if not trainable, as with GPflow's `NaturalGradient`.
 
-    From 200 000 rows on, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
+    With at least 200 000 rows, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
     weighted to stand for all rows: this halves the number of sweeps.
 
-    Arguments and errors as in `gpflow_bsvm.inference.CAVI.run`.
+    Arguments and errors are as in `gpflow_bsvm.inference.CAVI.run`.
     """
     source = open_data(model, data, sample_weight)
     num_latents, num_inducing = model.q_shape

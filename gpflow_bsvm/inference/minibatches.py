@@ -1,4 +1,4 @@
-"""Fits on minibatches: groups of compiled steps, undone if they fail; their learning rates."""
+"""Fits on minibatches: groups of compiled steps that are undone if they fail; learning rates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RobbinsMonro:
     converges, as required for convergence (Hoffman et al. 2013, eq. 26).
 
     :ivar delay: at least 1; a larger value makes the first steps smaller. (Each minibatch is scaled
-        to all the data, so that steps near 1 would replace earlier information by noise.)
+        to all the data, so that steps near 1 would replace earlier information with noise.)
     :ivar forgetting: in (0.5, 1]; the rate of forgetting old information.
     """
 
@@ -56,9 +56,9 @@ class RobbinsMonro:
 @dataclass(frozen=True)
 class Adaptive:
     """
-    The rate that minimises the expected distance to the full-data step (Ranganath et al. 2013, eq.
-    9; Wenzel et al. 2017, section 4.2), from the residual g of the natural parameters, target minus
-    current value:
+    The rate that minimizes the expected distance to the full-data step (Ranganath et al. 2013, eq.
+    9; Wenzel et al. 2017, section 4.2), computed from the residual g of the natural parameters,
+    target minus current value:
 
         gbar <- (1 - 1/tau) gbar + g / tau,       sbar <- (1 - 1/tau) sbar + |g|^2 / tau,
         rho = |gbar|^2 / sbar,                    tau <- tau (1 - rho) + 1.
@@ -67,7 +67,7 @@ class Adaptive:
     noise is left. It only works in `SVI`, which evaluates it in its compiled loop; its short form
     is learning_rate="adaptive". Unlike with `RobbinsMonro`, the sum of rates may converge.
 
-    :ivar warm_up: number of initial steps where gbar and sbar are plain means.
+    :ivar warm_up: number of initial steps in which gbar and sbar are plain means.
     :ivar first: rate of these initial steps, in (0, 1].
     """
 
@@ -132,13 +132,13 @@ def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
 
 
 def check_optimizer(**options: Any) -> None:
-    """:raise ValueError: unless each option is a positive number or a Keras optimiser."""
+    """:raise ValueError: unless each option is a positive number or a Keras optimizer."""
     for name, value in options.items():
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         optimizer = hasattr(value, "apply_gradients") and hasattr(value, "get_config")
         if not (optimizer or (number and float(value) > 0)):
             raise ValueError(
-                f"{name} must be a positive number, the rate of Adam, or a Keras optimiser such "
+                f"{name} must be a positive number, the rate of Adam, or a Keras optimizer such "
                 f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
             )
 
@@ -153,7 +153,7 @@ def rates(schedule: LearningRate, step: int, number: int) -> list[float]:
     values = [float(schedule(step + t)) for t in range(number)]
     for t, rate in enumerate(values):
         if not 0 < rate <= 1:
-            raise ValueError(f"the schedule gave {rate} at step {step + t}; expected (0, 1]")
+            raise ValueError(f"the schedule gave {rate} at step {step + t}, not a rate in (0, 1]")
     return values
 
 
@@ -244,7 +244,7 @@ class MinibatchRun(Run[MinibatchState, Step]):
         """:return: [], sum of E_q log p(y_n | f_n) over the rows at these indices."""
 
     def _elbo(self, state: MinibatchState, group: BatchGroup) -> float:
-        """:return: the ELBO; its expectation is estimated from the last (some 500) rows."""
+        """:return: the ELBO; its expectation is estimated from the last (about 500) rows."""
         q = compiled_solve(state.natural)
         batches = -(-_ELBO_ROWS // group.index.shape[1])
         index = group.index[-batches:].reshape(-1)
@@ -268,9 +268,9 @@ class MinibatchRun(Run[MinibatchState, Step]):
             state = state._replace(damping=state.damping / 2, position=group.position)
             if state.damping < 0.5**_MOST_HALVINGS:
                 raise FloatingPointError(
-                    f"no finite q after several steps, even at {state.damping:.1e} times the "
-                    "rate: standardise X, start from moderate kernel values, or reduce the rates "
-                    "of the optimisers"
+                    f"q is not finite after several steps, even at {state.damping:.1e} times the "
+                    "rate: standardize X, start from moderate kernel values, or reduce the rates "
+                    "of the optimizers"
                 )
         raise AssertionError("groups have no end")
 

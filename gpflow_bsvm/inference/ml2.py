@@ -40,28 +40,28 @@ class ML2(MinibatchAlgorithm):
     """
     Type-II maximum likelihood (ML-II) on minibatches (Wenzel et al. 2017, section 4.3): learns the
     trainable parameters of kernel, inducing variable, mean function and likelihood together with q.
-    Every `every`-th natural-gradient step is accompanied by a step of a Keras optimiser on the same
+    Every `every`-th natural-gradient step is accompanied by a step of a Keras optimizer on the same
     rows, in one compiled loop. The parameters include the weights of a
-    `gpflow_bsvm.deep.DeepKernel` (Wistuba & Rawat 2018, section 3.4); its regularisation losses are
+    `gpflow_bsvm.deep.DeepKernel` (Wistuba & Rawat 2018, section 3.4); its regularization losses are
     subtracted from the bound. If passes over all the data are affordable, `VEM` is quicker and
     needs no rates.
 
-    An optimiser step fixes the whitened q(s), u = Lz s, while the paper's gradient (A.3) fixes
-    q(u). The paper takes 10 steps on q per step on the kernel; with 2, a given bound took a quarter
-    of the steps on waveform, banana and splice.
+    An optimizer step holds the whitened q(s), u = Lz s, fixed, while the paper's gradient (A.3)
+    holds q(u) fixed. The paper takes 10 steps on q per step on the kernel; with 2, a given bound
+    needed a quarter of the steps on waveform, banana and splice.
 
-    Records contain the hyperparameters except network weights; their `elbo` is an estimate,
-    including the log prior density. If only q is trainable, this is `SVI`, just as `VEM` is then
-    `CAVI`. In addition to the errors of `run`, raises ValueError if an initial value or its prior
-    density is not finite, and FloatingPointError if even the smallest steps give no finite q.
+    Records contain the hyperparameters except network weights; a record's `elbo` is an estimate
+    that includes the log prior density. If only q is trainable, `ML2` is `SVI` (as `VEM` is
+    `CAVI`). In addition to the errors of `run`, it raises ValueError if an initial value or its
+    prior density is not finite, and FloatingPointError if even the smallest steps give no finite q.
 
-    :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
+    :ivar batch_size: as in `SVI`; so are `seed` and `record_every`.
     :ivar max_steps: number of natural-gradient steps.
-    :ivar learning_rate: rate of these steps: a function of the step number from 0, or a number in
-        (0, 1]. The rate need not go to 0, because the hyperparameters keep changing.
-    :ivar every: number of natural-gradient steps per optimiser step.
-    :ivar optimizer: optimiser of all hyperparameters except network weights, in GPflow's
-        unconstrained parameters: a Keras optimiser, which is copied, or the rate of Adam (Kingma &
+    :ivar learning_rate: rate of these steps, a number in (0, 1] or a function of the step number
+        (from 0). The rate need not go to 0, because the hyperparameters keep changing.
+    :ivar every: number of natural-gradient steps per optimizer step.
+    :ivar optimizer: optimizer of all hyperparameters except network weights, in GPflow's
+        unconstrained parameters: a Keras optimizer, which is copied, or the rate of Adam (Kingma &
         Ba 2015). A group of steps without a finite bound is undone, and later steps are halved.
     :ivar network_optimizer: the same for network weights.
     :ivar warm_up: number of initial steps on q alone, to protect a trained network from gradients
@@ -89,7 +89,7 @@ class ML2(MinibatchAlgorithm):
 
 
 class _Learning(MinibatchRun):
-    """Memory of a run: values of the learned parameters, and the state of the optimisers."""
+    """Memory of a run: values of the learned parameters, and the state of the optimizers."""
 
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options = options
@@ -141,16 +141,16 @@ class Given(NamedTuple):
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], jitter of Kuu
-    damping: tf.Tensor  #: [], factor of each optimiser step
+    damping: tf.Tensor  #: [], factor of each optimizer step
     rates: tf.Tensor  #: [T], rates of the natural-gradient steps
-    moves: tf.Tensor  #: [T], whether to add an optimiser step
+    moves: tf.Tensor  #: [T], whether to add an optimizer step
     index: tf.Tensor  #: [T, B], row indices
     rows: Batch
 
 
 class Learner:
     """
-    The graphs of one fit. They update the model's variables in place, as Keras optimisers and
+    The graphs of one fit. They update the model's variables in place, as Keras optimizers and
     stateful layers require.
     """
 
@@ -168,7 +168,7 @@ class Learner:
         for option, own in parts:
             if not own:
                 continue
-            if hasattr(option, "get_config"):  # a Keras optimiser: copied
+            if hasattr(option, "get_config"):  # a Keras optimizer: copied
                 optimizer = type(option).from_config(option.get_config())
             else:
                 optimizer = tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
@@ -179,7 +179,7 @@ class Learner:
         self._graphs: dict[Any, Any] = {}
 
     def state(self) -> tuple[AnyNDArray, ...]:
-        """:return: values of all learned parameters, and the state of the optimisers."""
+        """:return: values of all learned parameters, and the state of the optimizers."""
         return tuple(variable.numpy() for variable in self._variables)
 
     def assign(self, state: Sequence[AnyNDArray]) -> None:
@@ -192,8 +192,8 @@ class Learner:
     )
     def __call__(self, natural: Natural, given: Given) -> Natural:
         """
-        For t = 0..T-1 take a natural-gradient step on the minibatch of rows index[t]; if moves[t],
-        also an optimiser step by the gradients at the same q and rows.
+        For t = 0..T-1, take a natural-gradient step on the minibatch of rows index[t], and, if
+        moves[t], an optimizer step with the gradients at the same q and rows.
 
         :return: q after the steps.
         """
@@ -238,7 +238,7 @@ class Learner:
         return blend(natural, sums.times(given.scale), rate)
 
     def _learn(self, natural: Natural, given: Given, batch: Batch, rate: tf.Tensor) -> Natural:
-        """As in `_step`, plus an optimiser step; rows are projected once."""
+        """As in `_step`, plus an optimizer step; rows are projected once."""
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)

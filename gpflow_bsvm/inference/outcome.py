@@ -112,7 +112,7 @@ def judge(
 ) -> None:
     """
     Warn if q equals its prior, and reset `converged`. (With few labels, the evidence of a hinge can
-    be maximal at a collapsed kernel, because a hinge is not normalised.) Otherwise issue
+    be maximal at a collapsed kernel, because a hinge is not normalized.) Otherwise issue
     scikit-learn's `ConvergenceWarning` for clipped sites or too few steps. Also warn if float64
     cannot represent the result.
     """
@@ -139,7 +139,7 @@ def judge(
     history.converged = False
     nats = max(float(q.kl), 0.0)
     at = "" if np.isinf(mean) else f", and no mean of f at an inducing point is above {mean:.1g}"
-    at = ", and at the rows f is as under the prior" if says else at
+    at = ", and f at the rows is as under the prior" if says else at
     warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
         + ((_LEFT if says else _MOVED) if algorithm.learns else _FIXED)
@@ -151,8 +151,8 @@ def _warn_of_end(model: Model, history: History, spent: str) -> None:
     if history.clipped:
         why = (
             f"the precisions of {history.clipped} sites are negative or NaN, and count as 0, "
-            f"since {type(model.likelihood).__name__} is not log-concave: use a likelihood of "
-            "gpflow_bsvm, or continue from this q by "
+            f"because {type(model.likelihood).__name__} is not log-concave: use a likelihood of "
+            "gpflow_bsvm, or continue from this q with "
             "gpflow.optimizers.Scipy().minimize(model.training_loss_closure(data), "
             "model.trainable_variables)"
         )
@@ -165,7 +165,7 @@ def _warn_of_end(model: Model, history: History, spent: str) -> None:
 
 _MOVED = (
     "the kernel has collapsed, as can happen with few labels: start again with its "
-    "variance fixed near 4 (gpflow.set_trainable(kernel.variance, False)), with more labels, or "
+    "variance fixed near 4 (gpflow.set_trainable(kernel.variance, False)) or with more labels, or "
     "compare kernels by gpflow_bsvm.prediction.leave_one_out_density"
 )
 _LEFT = (
@@ -173,7 +173,7 @@ _LEFT = (
     "(sklearn.preprocessing.StandardScaler), fix the points "
     "(gpflow.set_trainable(model.inducing_variable, False)), or take shorter steps"
 )
-_FIXED = "give a kernel of larger variance, inducing points near the rows, or a larger penalty"
+_FIXED = "use a kernel of larger variance, inducing points near the rows, or a larger penalty"
 
 
 @check_shapes("features.phi: [G, N, M]", "return: [N, .]")
@@ -193,11 +193,11 @@ def check_margins(likelihood: Likelihood, features: Features) -> None:
 
 
 SMALLER = (
-    "scale X (sklearn.preprocessing.StandardScaler), and take a kernel whose variance is nearer 1"
+    "scale X (sklearn.preprocessing.StandardScaler), and use a kernel whose variance is nearer 1"
 )
 
 
-_NARROW = f"its variance of f at a row is below {LEAST_RATIO:.0e} of the prior's, {{:.1g}}: "
+_NARROW = f"the variance of f at a row is below {LEAST_RATIO:.0e} of the prior's ({{:.1g}}): "
 _DIGITS = f"float64 does not hold this q: {_NARROW}probabilities and ELBO are rounded; {SMALLER}"
 _NO_NOISE = (
     "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q is so "
@@ -206,7 +206,7 @@ _NO_NOISE = (
 
 
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
-    """:return: f - m at some rows, and its variance under the prior."""
+    """:return: f - m at a few rows, and its variance under the prior."""
     # Rows read piece by piece would need another pass, or may be endless.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X

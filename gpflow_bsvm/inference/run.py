@@ -36,9 +36,9 @@ class Run(ABC, Generic[State, Taken]):
 
     :ivar max_steps: maximum number of steps.
     :ivar converged: whether the stopping rule was met.
-    :ivar unseen: no callback reads the model, so that several steps may run in one graph call.
+    :ivar unseen: whether a graph call may run several steps, because no callback reads the model.
     :ivar settles: whether the run has a stopping rule.
-    :ivar by_sites: convergence means that the sites of all rows stopped changing; q is not
+    :ivar by_sites: whether convergence means that the sites of all rows stopped changing; q is not
         stationary if sites were clipped.
     :ivar point: whether q is a point without variance.
     """
@@ -87,10 +87,10 @@ Callback = Callable[[int, "History"], Any]
 @dataclass
 class History:
     """
-    The record of a fit, one entry per sweep (SVI and ML2: per `record_every` steps).
+    The record of a fit, with one entry per sweep (in SVI and ML2, per `record_every` steps).
 
     :ivar step: step number, from 1.
-    :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
+    :ivar elbo: evidence lower bound after the step (in SVI, its estimate from the latest rows).
     :ivar seconds: time since the start of the fit, without callbacks; equal for sweeps of `CAVI` in
         one graph call.
     :ivar learning_rate: learning rate of the step.
@@ -99,7 +99,7 @@ class History:
     :ivar clipped: number of sites at the end of the fit whose negative precision was replaced by 0,
         see `gpflow_bsvm.likelihoods.sites`.
     :ivar kernel_as_given: whether `gpflow_bsvm.fit` left a trainable kernel unchanged.
-    :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales"; empty if
+    :ivar hyperparameters: values by name, such as ".kernel.lengthscales", after the step; empty if
         the fit learns none.
     """
 
@@ -126,7 +126,7 @@ class History:
         :raise ValueError: for columns of different length.
         """
         if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
-            raise ValueError("the columns of a history must have the same length, above 0")
+            raise ValueError("the columns of a history must have the same positive length")
         learned = {name: list(values) for name, values in columns["learned"].items()}
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)
@@ -175,7 +175,7 @@ _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": 
 
 
 class Recorder:
-    """Runs a fit: updates record, progress bar and checkpoints, calls callback and monitor."""
+    """Runs a fit: updates record, progress bar and checkpoints, and calls callback and monitor."""
 
     def __init__(
         self,

@@ -34,15 +34,15 @@ class SVI(MinibatchAlgorithm):
     hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
     (0, 1] keeps the posterior positive definite. With Newton-like sites, as in
     `Hinge(bound="exact")`, steps at large constant rates (above about 0.3) can oscillate. A
-    `tf.data.Dataset` may repeat endlessly; the model then needs `num_data`. With large batches (B
-    times L M from 1e5 on, B at least M) and at most a million rows, products are in single
-    precision: minibatch noise far exceeds the rounding.
+    `tf.data.Dataset` may repeat endlessly; the model then needs `num_data`. For large batches (at
+    least 1e5 feature entries, and no fewer rows than inducing points) and at most a million rows,
+    products are in single precision: minibatch noise far exceeds rounding errors.
 
     :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own batch size,
         and a smaller last batch is filled up with rows of the next epoch).
     :ivar max_steps: number of steps.
-    :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number from
-        0, a number, or "adaptive", for `Adaptive()`.
+    :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number
+        (from 0), a number, or "adaptive", for `Adaptive()`.
     :ivar seed: seed for the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar); their
         `elbo` is an estimate from the latest rows.
@@ -111,7 +111,7 @@ def compiled_steps(
     rows: Projected,
 ) -> tuple[Natural, tf.Tensor, tuple[tf.Tensor, ...]]:
     """
-    Natural-gradient steps over minibatches rows[index[t]], t = 0..T-1.
+    Take natural-gradient steps on minibatches rows[index[t]], t = 0..T-1.
 
     :param adaptive: replaces the `rates` [T] during the loop, if not None.
     :param few: see `batch_marginals`.

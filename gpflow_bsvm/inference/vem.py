@@ -1,12 +1,13 @@
 r"""Variational EM with fixed sites: updates of q and of the hyperparameters in turn.
 
-With a fixed site (w_n, r_n) for each datum and latent function, every theta defines a q:
+With a fixed site (w_n, r_n) for each datum and latent function, every value theta of the
+hyperparameters defines a q:
 
     q(s) = N(P^-1 h, P^-1),   P(theta) = I + Phi^T diag(w) Phi,   h(theta) = Phi^T r,
-    F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
+    F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta).
 
-a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). F needs no refits: it is a single smooth function, suitable for quasi-Newton methods.
+F is a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
+datum). It needs no refits: it is a single smooth function, suitable for quasi-Newton methods.
 Gradients are computed chunk by chunk: memory does not grow with N.
 """
 
@@ -53,24 +54,24 @@ _LEAST_GAIN = 0.1
 @dataclass(frozen=True)
 class VEM(Algorithm):
     """
-    Variational EM with fixed sites (`gpflow_bsvm.inference.vem`): learns the trainable
-    parameters of kernel, inducing variable, mean function and likelihood together with q, without
-    a learning rate. A step is a round of
+    Variational EM with sites fixed in the M step (`gpflow_bsvm.inference.vem`): learns the
+    trainable parameters of kernel, inducing variable, mean function and likelihood together with q,
+    without a learning rate. A step is a round of
 
-        E: some damped updates of the sites at fixed hyperparameters, like sweeps of `CAVI`; M:
-        iterations of a quasi-Newton method (L-BFGS, then BFGS with the curvature of earlier rounds)
-        on the bound F as a function of the hyperparameters, with q determined by the fixed sites,
-        until an iteration gains less than a tenth of the last E step's gain.
+        E: a few damped updates of the sites at fixed hyperparameters, like sweeps of `CAVI`; M: a
+        quasi-Newton method (L-BFGS, then BFGS with the curvature of earlier rounds) maximizes the
+        bound F over the hyperparameters, with q determined by the fixed sites, until an iteration
+        gains less than a tenth of the last E step's gain.
 
     Neither step decreases F, the ELBO plus the log prior density of the hyperparameters, beyond
-    rounding. Records contain F as `elbo`, and the hyperparameters. From 2e5 feature entries (N
-    times L M) on, products are in single precision, unless `tol` is below 1e-6. GPflow's priors and
-    `trainable` flags are honoured; if nothing is trainable, this is `CAVI`. Non-finite
-    hyperparameters or prior densities raise an error.
+    rounding. Records contain F as `elbo`, and the hyperparameters. With at least 2e5 feature
+    entries (rows * latent functions * inducing points), products are in single precision, unless
+    `tol` is below 1e-6. GPflow's priors and `trainable` flags are respected; if nothing is
+    trainable, this is `CAVI`. Non-finite hyperparameters or prior densities raise an error.
 
     :ivar max_steps: maximum number of rounds.
     :ivar sweeps: number of updates of the sites per round.
-    :ivar iterations: maximum number of iterations of an M step.
+    :ivar iterations: maximum number of iterations per M step.
     :ivar tol: stop when two successive rounds together raise F by less than `tol` times its
         absolute value.
     """
@@ -91,9 +92,8 @@ class VEM(Algorithm):
             return CAVI()._begin(model, source)
         if not source.ordered:
             raise ValueError(
-                "VEM keeps a site of every row, and needs rows in a fixed order: give arrays (X, "
-                "Y), files or a list of blocks, such as list(dataset) of a tf.data.Dataset, or "
-                "use ML2"
+                "VEM keeps a site for every row, and needs rows in a fixed order: give arrays (X, "
+                "Y), files or a list of blocks (list(dataset) for a tf.data.Dataset), or use ML2"
             )
         return _Rounds(self, model, source)
 
@@ -174,8 +174,9 @@ class SiteAscent:
         self, model: Model, source: Source, sites: Sites | None, dtype: tf.DType | None = None
     ) -> None:
         """
-        :param sites: initial sites; None: the better of the sites of the model's q and no sites.
-        :param dtype: precision of the large products; None: GPflow's default float.
+        :param sites: initial sites; if None, the sites of the model's q or none, whichever is
+            better.
+        :param dtype: precision of the large products; if None, GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)
         self._data = ProjectedData(model, source)
@@ -206,7 +207,7 @@ class SiteAscent:
         return float(ascent.taken)
 
     def _move(self, start: SitePoint, rho: tf.Tensor) -> SitePoint:
-        """:return: the point after moving the sites by this fraction towards their fresh values."""
+        """:return: the point after moving the sites by this fraction toward their new values."""
         old = start.sites
         new = start.fresh
         sites = Sites((1 - rho) * old.w + rho * new.w, (1 - rho) * old.r + rho * new.r)
@@ -277,7 +278,7 @@ class SiteBound:
     """
 
     def __init__(self, model: Model, source: Source, dtype: tf.DType | None = None) -> None:
-        """:param dtype: precision of the large products; None: GPflow's default float."""
+        """:param dtype: precision of the large products; if None, GPflow's default float."""
         self.hyperparameters = Hyperparameters(model)
         self._model = model
         self._source = source

@@ -1,4 +1,4 @@
-"""Likelihoods: support vector machines' losses as densities of labels given f."""
+"""Likelihoods: losses of support vector machines as densities of labels given f."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .base import Hooks, Sites, sites, sites_by_autodiff

@@ -1,4 +1,4 @@
-"""Bases of likelihoods: hooks, Gaussian sites, link parameters, and a penalty."""
+"""Base classes of likelihoods: hooks, Gaussian sites, link parameters, and a penalty."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sites(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """E b and E b^2 under q(f), [..., K], for losses max(0, b), and their factors."""
+    """E b and E b^2 under q(f), [..., K], for losses max(0, b), and the losses' factors."""
 
     mean: tf.Tensor
     square: tf.Tensor
@@ -40,7 +40,7 @@ _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
     "point_sites": ("sites at a point", "Hinge, OneVsRest or EpsilonInsensitive"),
     "draw_sites": ("augmentation to draw from", "Hinge or OneVsRest"),
-    "local_sites": ("sites of given local variables", "Hinge or OneVsRest"),
+    "local_sites": ("sites for given local variables", "Hinge or OneVsRest"),
     "moments": ("local variables", "Hinge, OneVsRest or CrammerSinger"),
     "link_parameters": (
         "link to calibrate",
@@ -58,12 +58,12 @@ _DEFINING = (
 
 class Hooks(Likelihood):
     """
-    Base of the package's likelihoods: all hooks, with defaults. Optional hooks do nothing by
-    default; required hooks raise a clear error. A custom likelihood does not need this base, only
-    methods of these names. Shapes are as in GPflow: F, Fmu and Fvar are [..., L], Y is [..., P].
+    Base class of the package's likelihoods, with defaults for all hooks. Optional hooks do nothing
+    by default; required hooks raise a clear error. A custom likelihood needs only methods with
+    these names, not this base class. As in GPflow, F, Fmu and Fvar are [..., L], and Y is [..., P].
 
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
-        Fmu and Fvar, with no precision set to 0, so that they serve as gradients.
+        Fmu and Fvar, with no precision set to 0; they can then serve as gradients.
     :ivar shift_invariant: whether adding a constant to all latent functions changes nothing.
     :ivar link_parameters: prediction parameters set by calibration, by name.
     :ivar lacking: hooks of this class that do not work with its current options.
@@ -91,7 +91,7 @@ class Hooks(Likelihood):
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :param seed: [2], for TensorFlow's stateless random numbers.
-        :return: sites for local variables drawn given F; they make p(Y | F) Gaussian in F.
+        :return: sites for local variables drawn given F, with which p(Y | F) is Gaussian in F.
         """
         raise _lacks(self, "draw_sites")
 
@@ -116,7 +116,7 @@ class Hooks(Likelihood):
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
         :param minibatch: whether classes may be absent.
-        :raise ValueError: for invalid labels, or a class without a row.
+        :raise ValueError: for invalid labels, or a class without rows.
         """
 
     def check_learnable(self) -> None:
@@ -134,8 +134,8 @@ def has_hook(likelihood: Likelihood, hook: str) -> bool:
 
 def check_closed_form(likelihood: Likelihood) -> None:
     """
-    :raise ValueError: if a user's subclass changes p(y | f) with one of GPflow's methods, but
-        inherits closed forms (such as `sites`), which would ignore the change.
+    :raise ValueError: if a user's subclass changes p(y | f) by overriding one of GPflow's methods,
+        but inherits closed forms (such as `sites`) that would ignore the change.
     """
     if not has_hook(likelihood, "sites"):
         return
@@ -146,7 +146,7 @@ def check_closed_form(likelihood: Likelihood) -> None:
             raise ValueError(
                 f"{kind.__name__} overrides {' and '.join(changed)}, but inherits closed forms "
                 "that would ignore this: override `terms` (a sum of hinges) or `sites` too, or "
-                "derive it from BinaryLikelihood or GPflow's ScalarLikelihood"
+                "derive the class from BinaryLikelihood or GPflow's ScalarLikelihood"
             )
 
 
@@ -186,16 +186,16 @@ def sites(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> Sites:
     r"""
-    The Gaussian sites of a likelihood at q(f) = N(Fmu, Fvar), in the natural parameters that a
-    natural-gradient step on E_q log p(Y | f) adds to the prior:
+    The Gaussian sites of a likelihood at q(f) = N(Fmu, Fvar): the natural parameters that a
+    natural-gradient step on E_q log p(Y | f) adds to the prior,
 
         w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(Y | f).
 
     Sites are in closed form if the likelihood has a method `sites`. Otherwise its
     `variational_expectations` are differentiated automatically (Bonnet's and Price's theorems). If
     the likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its
-    tails). It is set to 0 then, or if dV/dFvar is not finite. The posterior precision stays
-    positive definite, and the stationary mean does not change.
+    tails). A precision that is negative or not finite is set to 0. The posterior precision then
+    stays positive definite, and the stationary mean does not change.
 
     :param likelihood: any GPflow likelihood.
     """
@@ -263,9 +263,9 @@ def probabilities(
 
 class Classification(Hooks):
     """
-    Base of the package's classification likelihoods. They predict probabilities p by a link. The
-    link's parameters affect only predictions and are never trained with the model.
-    `predict_mean_and_var` returns p and p - p^2: mean and variance of y in {0, 1}, or of each
+    Base class of the package's classification likelihoods. A link gives the predicted probabilities
+    p. The link's parameters affect only predictions and are never trained with the model.
+    `predict_mean_and_var` returns p and p - p^2, the mean and variance of y in {0, 1}, or of each
     column of one-hot labels.
 
     :cvar neutral_link: the link's parameters before `gpflow_bsvm.prediction.calibrate` sets them.
@@ -287,12 +287,12 @@ class Classification(Hooks):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: p at q(f) = N(Fmu, Fvar) by the current link: P(y = 1), or all P(y = c)."""
+        """:return: p at q(f) = N(Fmu, Fvar) with the current link: P(y = 1), or all P(y = c)."""
         raise NotImplementedError
 
     @check_shapes("F: [batch..., L]", "return: [batch..., C]")
     def invlink(self, F: TensorType) -> tf.Tensor:
-        """:return: p given f by the current link, as in GPflow's `Bernoulli.invlink`."""
+        """:return: p given f with the current link, as in GPflow's `Bernoulli.invlink`."""
         F = to_default_float(F)
         return self.probabilities(F, tf.zeros_like(F))
 
@@ -318,12 +318,12 @@ class Classification(Hooks):
 
 def check_penalty(penalty: float, name: str = "penalty") -> float:
     """
-    :return: the value of an option of this name.
+    :return: the value of the option `name`.
     :raise ValueError: unless it is a positive, finite number.
     """
     value = np.asarray(penalty)
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be positive and finite, a number, got {penalty!r}")
+        raise ValueError(f"{name} must be a positive, finite number, got {penalty!r}")
     return float(value)
 
 
@@ -337,17 +337,17 @@ class Penalized(Hooks):
     the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
     remainder is the probability of no label). For C classes with loss max(0, 1 + max_{t != y} f_t
     - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
-    between these two cases: all classes tied, and one separated by the margin. Kappa does not
+    between these two cases: all classes tied, and one class separated by the margin. Kappa does not
     change sites or predictions, only the evidence, by a constant per datum.
 
-    If the loss is a sum of max(0, b_k), it has local variables, for any bound: see
-    `gpflow_bsvm.prediction.local_variables`.
+    If the loss is a sum of max(0, b_k), it has local variables for any bound (see
+    `gpflow_bsvm.prediction.local_variables`).
 
     :ivar penalty: slope of the loss, a parameter, not trainable by default.
     :ivar bound: the training objective, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
-    :ivar normalizer: whether to include kappa. Without kappa the evidence always prefers a smaller
-        penalty; with kappa, a large penalty for clean rows and a small one for noisy rows.
+    :ivar normalizer: whether to include kappa. Without kappa, the evidence always prefers a smaller
+        penalty; with kappa, a large penalty if rows are clean, a small penalty if they are noisy.
     """
 
     bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")
@@ -367,12 +367,12 @@ class Penalized(Hooks):
         """
         Options become attributes; `shape` holds arguments of `gpflow.likelihoods.Likelihood`.
 
-        :raise ValueError: for other values.
+        :raise ValueError: for invalid values.
         """
         super().__init__(**shape)
         check_choice(self.bounds, bound=bound)
         if normalizer and not self.has_normalizer:
-            raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")
+            raise ValueError(f"{type(self).__name__} has no normalizer: leave out normalizer=...")
         self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
         self.bound = bound
         self.normalizer = normalizer
@@ -393,8 +393,8 @@ class Penalized(Hooks):
         if parameter.trainable and not self.normalizer:
             how = "make the likelihood with normalizer=True, or " if self.has_normalizer else ""
             raise ValueError(
-                f"without its normaliser, a trainable penalty goes to 0: {how}choose by "
-                "gpflow_bsvm.model_selection"
+                f"without its normalizer, a trainable penalty goes to 0: {how}choose a "
+                "penalty with gpflow_bsvm.model_selection"
             )
 
     @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")

@@ -1,4 +1,4 @@
-"""Labels, links and predictions of two and of several classes; the probit and the logistic."""
+"""Labels, links and predictions for two or more classes; the probit and logistic likelihoods."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def both_sides(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
 
 class BinaryLikelihood(Classification, ScalarLikelihood):
     r"""
-    Base of the binary likelihoods: one latent function per column of Y, labels in {0, 1} (as
-    GPflow's `Bernoulli`) or {-1, +1}.
+    Base class of the binary likelihoods: one latent function per column of Y, and labels in {0, 1}
+    (as for GPflow's `Bernoulli`) or {-1, +1}.
 
     A pseudo-likelihood such as the hinge is not normalized: L(+1|f) + L(-1|f) varies with f.
     Training maximizes it through `log_prob` and `variational_expectations`; prediction uses a
@@ -81,7 +81,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     check_labels = staticmethod(check_binary_labels)
 
     def __init__(self, *, quadrature: Any = None) -> None:
-        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; None: 20 points."""
+        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; if None, of 20 points."""
         super().__init__(quadrature=quadrature)
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")
@@ -112,10 +112,10 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 class Probit(BinaryLikelihood):
     r"""
     p(y | f) = Phi(y f): GPflow's `Bernoulli` without its floor of 1e-3 on the probability. The
-    floor makes the log-likelihood non-concave, so that natural gradients can leave the cone of
-    positive definite precisions; without it they cannot.
+    floor makes the log-likelihood non-concave, so that natural-gradient steps can leave the cone of
+    positive definite precisions; without the floor they cannot.
 
-    Expectations use GPflow's Gauss-Hermite quadrature, and sites automatic differentiation.
+    Expectations use GPflow's Gauss-Hermite quadrature, and sites use automatic differentiation.
     """
 
     @inherit_check_shapes
@@ -125,16 +125,16 @@ class Probit(BinaryLikelihood):
 
 class Logistic(BinaryLikelihood):
     r"""
-    p(y | f) = 1 / (1 + exp(-y f)), trained by the bound of its Polya-Gamma augmentation (Polson,
-    Scott & Windle 2013; Wenzel et al. 2019; the bound itself is Jaakkola & Jordan's of 2000). With
+    p(y | f) = 1 / (1 + exp(-y f)), trained with the bound of its Polya-Gamma augmentation (Polson,
+    Scott & Windle 2013; Wenzel et al. 2019; the bound itself is from Jaakkola & Jordan 2000). With
     optimal local variables and c = sqrt(Fmu^2 + Fvar),
 
         E log p >= y Fmu / 2 - c / 2 - log(1 + exp(-c)).
 
-    It serves for comparisons.
+    This likelihood is meant for comparisons.
 
-    Prediction is by the probit link of `BinaryLikelihood` with scale 1 / 1.702, the normal
-    distribution function closest to the logistic function.
+    Prediction uses the probit link of `BinaryLikelihood` with scale 1 / 1.702, the best
+    approximation of the logistic function by a normal distribution function.
     """
 
     sites_are_slopes = True
@@ -171,12 +171,12 @@ class Logistic(BinaryLikelihood):
 
 class CategoricalLikelihood(Classification):
     """
-    Base of the multi-class likelihoods: labels 0..C-1 in one column, of any dtype, and by default
-    one latent function per class, `num_latent_gps=C`.
+    Base class of the multi-class likelihoods, with labels 0..C-1 in one column of any dtype, and by
+    default one latent function per class, `num_latent_gps=C`.
 
     Training maximizes a pseudo-likelihood that is not normalized, as with `BinaryLikelihood`;
-    prediction uses a proper categorical distribution. A subclass defines this distribution by
-    `class_probabilities`, called with g f instead of f, or by `probabilities`.
+    prediction uses a proper categorical distribution. A subclass defines this distribution with the
+    method `class_probabilities`, called with g f instead of f, or with `probabilities`.
 
     :ivar num_classes: C.
     :ivar scale: g of the link (an inverse temperature), see `Classification`.
@@ -199,21 +199,21 @@ class CategoricalLikelihood(Classification):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: see `Penalized`.
-        :param invlink: ignored with a warning; taken, so that it can replace GPflow's `MultiClass`.
+        :param invlink: ignored with a warning; it lets the class replace GPflow's `MultiClass`.
         :param about: keyword arguments of the other base class.
-        :raise ValueError: for other values.
+        :raise ValueError: for invalid values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
-            raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
+            raise ValueError(f"num_classes must be an integer and at least 2, got {num_classes!r}")
         if invlink is not None:
-            warn(f"{type(self).__name__} has a link of its own, and ignores invlink={invlink!r}")
+            warn(f"{type(self).__name__} has its own link, and ignores invlink={invlink!r}")
         shape = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
         super().__init__(penalty, bound, normalizer=normalizer, **(shape | (about or {})))
         self.num_classes = num_classes
 
     @check_shapes("Fmu: [batch..., C]", "Fvar: [batch..., C]", "return: [batch..., C]")
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """:return: P(y = c), rows sum to 1; Fvar is not negative."""
+        """:return: P(y = c), with rows that sum to 1, for Fvar >= 0."""
         raise NotImplementedError
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
@@ -226,8 +226,8 @@ class CategoricalLikelihood(Classification):
         absent = np.setdiff1d(np.arange(self.num_classes), found)
         if len(absent) and not minibatch:
             raise ValueError(
-                f"no row of class {absent[0]}, but num_classes is {self.num_classes}; labels must "
-                "be 0..C-1 without gaps"
+                f"Y has no row of class {absent[0]}, but num_classes is {self.num_classes}; labels "
+                "must be 0..C-1 without gaps"
             )
 
     @check_shapes("F: [batch..., L]", "return: [batch..., L]")
@@ -245,8 +245,8 @@ class CategoricalLikelihood(Classification):
         """
         :param F: [..., L] or [N, L], latent functions of the same rows.
         :param Y: [..., 1], or [N] if F is [N, L].
-        :return: one-hot rows of F's dtype; NaN for an invalid label, to make it noticed.
-        :raise ValueError: for Y of the wrong shape, as in `latents`, and outside of graphs for an
+        :return: one-hot rows in F's dtype, with NaN for an invalid label so that it is noticed.
+        :raise ValueError: if Y has the wrong shape, as in `latents`, and, outside of graphs, for an
             invalid label.
         """
         like = self.latents(F)
@@ -262,7 +262,7 @@ class CategoricalLikelihood(Classification):
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: signs for sums of hinges [..., C]: +1 for the class, -1 for all others."""
+        """:return: signs for sums of hinges [..., C]: +1 for the row's class, -1 for all others."""
         return 2 * self.one_hot(Y, F) - 1
 
     @inherit_check_shapes

@@ -16,7 +16,7 @@ from .maximum import maximum, moments_of_maximum
 
 
 class Held(NamedTuple):
-    """Local variables of rows for a q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
+    """Local variables of rows for a given q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
 
     alpha: tf.Tensor  #: [..., 1]
     rival: tf.Tensor  #: [..., C], one-hot: t, the class of largest mean besides the label
@@ -24,27 +24,28 @@ class Held(NamedTuple):
 
 class CrammerSinger(CategoricalLikelihood, Penalized):
     r"""
-    One latent function per class, and the loss of the largest rival (Wistuba & Rawat 2018, eq. 4):
+    One latent function per class, and a loss against the largest rival (Wistuba & Rawat 2018, eq.
+    4):
 
         L(y | f) = exp(-penalty max(0, 1 + R - f_y)),    R = max_{t != y} f_t.
 
-    f_1..f_C are independent under q. With a = penalty / 2, training maximizes
+    f_1..f_C are independent under q. With a = penalty / 2, the value of `bound` is maximized:
 
-        bound="exact": E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by one-dimensional
-            quadrature: the tightest, and the default. bound="augmented": E log L >= -a m - a
-            sqrt(m^2 + v), m = 1 + E R - Fmu_y, v = Var R + Fvar_y: the bound of the binary papers,
-            with GIG local variables and the moments of the largest rival. It is looser and not
-            always concave: a site's negative precision is set to 0. bound="wistuba2018": the same,
-            with R replaced by f_t, where t is the rival of largest mean. This is the paper's
-            objective. It is *not* a lower bound, because R >= f_t; a full step can lower it by
-            changing the rival. If means are equal, as in the prior, the first class is the rival,
-            so that a fit depends on the order of the classes.
-            `gpflow_bsvm.papers.wistuba2018.ClassByClass` is the paper's Algorithm 1.
+    - "exact", the default: E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by
+      one-dimensional quadrature. It is the tightest bound.
+    - "augmented": E log L >= -a m - a sqrt(m^2 + v), m = 1 + E R - Fmu_y, v = Var R + Fvar_y. This
+      is the bound of the binary papers, with GIG local variables and the moments of the largest
+      rival. It is looser and not always concave: negative precisions are set to 0.
+    - "wistuba2018", the paper's objective: as "augmented", with R replaced by f_t, where t is the
+      rival of largest mean. It is *not* a lower bound, because R >= f_t; a full step can lower it
+      by changing the rival. If means are equal, as in the prior, the first class is the rival, so
+      that a fit depends on the order of the classes. The paper's Algorithm 1 is
+      `gpflow_bsvm.papers.wistuba2018.ClassByClass`.
 
-    Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
+    Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2); for two classes, this
     is the probit link of the binary models. An uncertain mean counts less, so the most probable
-    class can differ from the class of largest mean, which the paper predicts. See
-    `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
+    class can differ from the paper's prediction, the class of largest mean. See
+    `CategoricalLikelihood` for labels and normalization, and `Penalized` for `penalty` and
     `normalizer`.
     """
 
@@ -81,9 +82,9 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     @inherit_check_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
-        :return: the Gaussian sites. "exact": with h_j = f_j - [j = y], w_c = penalty d^2 E max_j
-            h_j / d mu_c^2, r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c;
-            "wistuba2018": `held_sites` at the local variables of `hold`; "augmented": by automatic
+        :return: the Gaussian sites. For "exact", with h_j = f_j - [j = y], w_c = penalty d^2 E
+            max_j h_j / d mu_c^2 and r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c; for
+            "wistuba2018", `held_sites` at the result of `hold`; "augmented" uses automatic
             differentiation.
         """
         if self.bound == "wistuba2018":
@@ -120,15 +121,16 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     def held_sites(self) -> Callable[..., Sites] | None:
         """
         :return: with bound="wistuba2018", a function of `hold(Fmu, Fvar, Y)`, Fmu and Y that
-            returns sites; else None. Only this bound is Gaussian given local variables: with w = a
-            / sqrt(alpha), the sites are w and a + w (1 + mu_t) for the label, w and -(a + w (1 -
-            mu_y)) for its rival, 0 for all others (eqs. 45 and 46, for a batch, signs corrected).
+            returns sites; else None. Only this objective is Gaussian given local variables: with w
+            = a / sqrt(alpha), the sites (w, r) are (w, a + w (1 + mu_t)) for the label, (w, -a - w
+            (1 - mu_y)) for its rival, (0, 0) for all others (eqs. 45-46 for a batch, signs
+            corrected).
         """
         return self._held_sites if self.bound == "wistuba2018" else None
 
     @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """:return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2); Fvar is not negative."""
+        """:return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2), for Fvar >= 0."""
         return maximum(Fmu, Fvar + 0.5).probability
 
     def _row(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tuple[tf.Tensor, ...]:
@@ -178,6 +180,6 @@ def of_label(hot: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
 
 
 def _largest_rival(hot: tf.Tensor, Fmu: tf.Tensor) -> tf.Tensor:
-    """:return: the class of largest mean besides the label, one-hot."""
+    """:return: the class of largest mean other than the label, one-hot."""
     rival = tf.argmax(tf.where(hot > 0, -np.inf * tf.ones_like(Fmu), Fmu), axis=-1)
     return tf.one_hot(rival, hot.shape[-1], dtype=Fmu.dtype)

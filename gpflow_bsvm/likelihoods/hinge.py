@@ -1,4 +1,4 @@
-r"""Sums of hinges of affine functions of f: `Hinge`, one class, and one class against the rest."""
+r"""Sums of hinges of affine functions of f: `Hinge`, `OneClass` and `OneVsRest`."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ class HingeSum(Penalized):
         bound="exact":        E log L  = -sum c (m Phi(z) + sqrt(v) phi(z))
         bound="augmented":    E log L >= -sum c / 2 (m + sqrt(m^2 + v))
 
-    and the sites follow from those of the hinges by the chain rule: with u = Phi(z) and w = phi(z)
-    / sqrt(v) (exact), u = (1 + m / sqrt(m^2 + v)) / 2 and w = 1 / (2 sqrt(m^2 + v)) (augmented),
+    The sites follow from the hinges' own sites by the chain rule. With u = Phi(z) and w = phi(z) /
+    sqrt(v) (exact), or u = (1 + m / sqrt(m^2 + v)) / 2 and w = 1 / (2 sqrt(m^2 + v)) (augmented),
 
         w_q = sum_k W_kq^2 c_k w_k,    r_q = sum_k W_kq s_k c_k u_k + w_q Fmu_q.
 
     A subclass defines `targets` and `terms`.
 
-    :ivar W: [T, Q], and
-    :ivar b: [T].
+    :ivar W: [T, Q], coefficients of f in h.
+    :ivar b: [T], constants in h.
     """
 
     has_normalizer = False
@@ -77,7 +77,7 @@ class HingeSum(Penalized):
     ) -> None:
         """
         :param penalty: positive; for bound, normalizer and shape see `Penalized`.
-        :param W: [T, Q], and b: [T]: coefficients of the functions in the hinges.
+        :param W: [T, Q], coefficients of f in h; b: [T], constants in h.
         """
         super().__init__(penalty, bound, normalizer=normalizer, **shape)
         self.W = np.asarray(W, np.float64)
@@ -90,7 +90,7 @@ class HingeSum(Penalized):
 
     @check_shapes("y: [batch..., G, 1]")
     def terms(self, y: tf.Tensor) -> Terms:
-        """:return: the hinges of each of `targets`; here a single hinge, of b = 1 - y f."""
+        """:return: the hinges of each of `targets`; here a single hinge with b = 1 - y f."""
         return Terms(1.0, 1.0, y)
 
     @property
@@ -221,7 +221,7 @@ class HingeSum(Penalized):
 
     @check_shapes("values: [batch..., G, T]", "return: [batch..., L, L]")
     def _joint(self, values: tf.Tensor) -> tf.Tensor:
-        """:return: sum_k W_kq W_kp values_gk, a block for each group, else 0."""
+        """:return: sum_k W_kq W_kp values_gk, in a block for each group, and 0 elsewhere."""
         W = tf.constant(self.W, values.dtype)
         own = tf.einsum("...gk,kq,kp->...gqp", values, W, W)
         num_groups = tf.shape(values)[-2]
@@ -251,18 +251,18 @@ def _flat(values: tf.Tensor) -> tf.Tensor:
 
 class Hinge(HingeSum, BinaryLikelihood):
     r"""
-    The pseudo-likelihood whose mode is the support vector machine,
+    The pseudo-likelihood whose posterior mode is the support vector machine,
 
         L(y | f) = exp(-penalty max(0, 1 - y f)),
 
-    (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011): one hinge for each latent
-    function, with b = 1 - y f. The bounds are as in `HingeSum`. "exact" (Seeger 2000) is tighter by
-    up to 0.125 penalty sqrt(Fvar) per datum, and its Newton-like steps converge in a tenth of the
-    sweeps. The natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 + v) is
-    the papers' coordinate ascent.
+    (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011). Each latent function has one
+    hinge, with b = 1 - y f. The bounds are as in `HingeSum`. "exact" (Seeger 2000) is tighter by up
+    to 0.125 penalty sqrt(Fvar) per datum, and its Newton-like steps need a tenth of the sweeps of
+    "augmented". The natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 +
+    v) is the papers' coordinate ascent.
 
-    See `BinaryLikelihood` for labels, link and normalization, `Penalized` for `penalty` (the
-    SVM's C for a unit prior variance) and `normalizer`.
+    See `BinaryLikelihood` for labels, link and normalization, and `Penalized` for `normalizer` and
+    `penalty` (the SVM's C for a unit prior variance).
     """
 
     has_normalizer = True
@@ -270,26 +270,26 @@ class Hinge(HingeSum, BinaryLikelihood):
 
 class OneClass(HingeSum, BinaryLikelihood):
     r"""
-    The one-class support vector machine (Schoelkopf et al. 2001): f should be 1 at all training
-    rows, and its prior keeps it at 0 far from these rows,
+    The one-class support vector machine (Schoelkopf et al. 2001): f should be at least 1 at all
+    training rows, and its prior keeps it at 0 far from these rows,
 
         L(1 | f) = exp(-penalty max(0, 1 - f)).
 
     The mode is scikit-learn's `OneClassSVM` with the same kernel: f = (decision + rho) / rho, and
-    penalty = 1 / rho in scikit-learn's scale. Its nu is the largest fraction of rows with f below
-    1; a larger penalty corresponds to a smaller nu.
+    penalty = 1 / rho in scikit-learn's scale. The `nu` of `OneClassSVM` is the largest fraction of
+    rows with f below 1; a larger penalty corresponds to a smaller `nu`.
 
-    f(x) is a score with its variance. P(y = 1 | x), the probability that x resembles the training
+    f(x) is a score with a variance. P(y = 1 | x), the probability that x resembles the training
     rows, is
 
-        Phi(scale Fmu + offset),    scale 1, offset -1:
+        Phi(scale Fmu + offset),    scale = 1,    offset = -1,
 
-    1/2 at the margin, Fmu = 1. It ignores Fvar: averaged over f as for two classes, it would
-    approach 1/2 far from all rows, where Fvar is largest. It is a guess until
+    which is 1/2 at the margin, Fmu = 1. This probability ignores Fvar: averaged over f as for two
+    classes, it would approach 1/2 far from all rows, where Fvar is largest. It is a guess until
     `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to rows
-    with and without outliers. It is then the probability that a row is not an outlier, if outliers
-    are as frequent as in those rows. Outliers have label 0 or -1; other rows, including all
-    training rows, have label 1.
+    that include outliers. It is then the probability that a row is not an outlier, if outliers are
+    as frequent as among these rows. Outliers have label 0 or -1; other rows, including all training
+    rows, have label 1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
@@ -301,7 +301,7 @@ class OneClass(HingeSum, BinaryLikelihood):
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        :param minibatch: whether outliers are allowed, or the rows are only a part of the data.
+        :param minibatch: whether to allow outliers, as outside of fits and in parts of the data.
         :raise ValueError: for labels other than 1 in a fit, or other than 0, -1 and 1 elsewhere.
         """
         Y = np.asarray(Y)
@@ -310,8 +310,8 @@ class OneClass(HingeSum, BinaryLikelihood):
             check_binary_labels(Y, minibatch=True)
         elif not (Y == 1).all():
             raise ValueError(
-                f"OneClass learns from rows of one class, all of label 1, got {Y[Y != 1][0]}: "
-                "leave outliers out, and give them to gpflow_bsvm.prediction.calibrate"
+                f"OneClass learns from rows of one class, all with label 1, got {Y[Y != 1][0]}: "
+                "leave outliers out, and use them only in gpflow_bsvm.prediction.calibrate"
             )
 
 
@@ -327,11 +327,11 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
 
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
-    This is not the mean over f of any p(y | f): `conditional_mean`, means over draws and the mutual
-    information normalize before averaging. The results differ by up to .08.
+    This is not the mean over f of any p(y | f). In contrast, `conditional_mean`, means over draws
+    and mutual information normalize first. The results differ by up to .08.
 
-    See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
-    `normalizer`; kappa is a product over classes, each as for `Hinge`.
+    See `CategoricalLikelihood` for labels and normalization, and `Penalized` for `penalty` and
+    `normalizer`; kappa is the product over classes of the kappa of `Hinge`.
     """
 
     has_normalizer = True
@@ -339,8 +339,8 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
     @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
-        :return: binary probabilities divided by their sum, computed from logarithms to rank even
-            tiny probabilities. A negative Fvar (rounding) counts as 0.
+        :return: binary probabilities divided by their sum, computed from logarithms so that even
+            tiny probabilities can be ranked. A negative Fvar (rounding) counts as 0.
         """
         log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
         return tf.nn.softmax(log_p, axis=-1)

@@ -34,8 +34,8 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
 
 def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
-    :return: L of a model for labels Y [N, num_columns]; None: one label per row.
-    :raise TypeError: for anything but a likelihood, such as its name.
+    :return: L of a model for labels Y [N, num_columns], with one column if None.
+    :raise TypeError: for anything but a likelihood, for example its name.
     """
     if not isinstance(likelihood, Likelihood):
         raise TypeError(
@@ -71,7 +71,7 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
         )
     if label_columns(likelihood, num_latents) not in (None, 1):
         raise ValueError(
-            f"a row has {num_latents} binary labels here, but one is needed: CrammerSinger and "
+            f"each row has {num_latents} binary labels, but must have one here: CrammerSinger and "
             "OneVsRest use a single label for C classes"
         )
 
@@ -85,7 +85,7 @@ def with_both_classes(p: Any) -> Any:
 
 def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -> None:
     """
-    Check the shape of labels: a wrong shape would broadcast against f, with wrong results.
+    Check the shape of labels: a wrong shape would broadcast against f and give wrong results.
 
     :param Y: an array or tensor; in graphs only the known part of its shape is checked.
     :raise ValueError: unless Y is [..., columns].
@@ -152,7 +152,7 @@ def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> 
     elif isinstance(likelihood, SwitchedLikelihood):
         Y = np.asarray(Y)
         parts = likelihood.likelihoods
-        check_class_labels(Y[:, -1], len(parts), "numbers of likelihoods, Y's last column,")
+        check_class_labels(Y[:, -1], len(parts), "numbers of likelihoods (Y's last column)")
         for n, part in enumerate(parts):
             if (Y[:, -1] == n).any():
                 check_labels(part, Y[Y[:, -1] == n, :-1], minibatch=True)
@@ -176,7 +176,7 @@ def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
         raise ValueError(
             f"binary labels must be in {{0, 1}} or in {{-1, +1}}, got {{{shown}"
             f"{', ...' if len(labels) > 5 else ''}}}; recode Y, or use gpflow_bsvm.BSVMClassifier, "
-            "which takes any labels, or CrammerSinger for several classes"
+            "which accepts any labels, or CrammerSinger for several classes"
         )
     if len(labels) < 2 and not minibatch:
         raise ValueError(

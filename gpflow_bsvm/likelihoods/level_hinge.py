@@ -25,8 +25,8 @@ from .maximum import favoured
 
 class LevelHinges(Classification, HingeSum):
     """
-    Base of `LevelHinge` and `OneVsRestLevelHinge`: targets y in {-1, +1}, each with the hinges of
-    all levels. Latent functions are ordered by target, Q for each.
+    Base class of `LevelHinge` and `OneVsRestLevelHinge`, with targets y in {-1, +1}. Each target
+    has the hinges of all levels, and Q latent functions; these are ordered by target.
     """
 
     scale: Any
@@ -44,13 +44,13 @@ class LevelHinges(Classification, HingeSum):
         **shape: int | None,
     ) -> None:
         """
-        :param penalty: slope of the mean of the losses, positive.
+        :param penalty: positive, the slope of the mean loss.
         :param bound: "exact" or "augmented".
-        :param levels: see `gpflow_bsvm.likelihoods.Levels`; None: `location_spread()`.
+        :param levels: see `gpflow_bsvm.likelihoods.Levels`; if None, `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
         :param latent_dim: number of targets.
-        :param normalizer: and shape: see `Penalized`.
-        :raise ValueError: for other values.
+        :param normalizer: as in `Penalized`; so is `shape`.
+        :raise ValueError: for invalid values.
         """
         levels = location_spread() if levels is None else levels
         if not isinstance(levels, Levels):
@@ -88,14 +88,14 @@ class LevelHinges(Classification, HingeSum):
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., G]")
     def log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """
-        With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" P is the value at which
+        With link="integral", P = int_0^1 P(f_t > 0) dt. With "stationary", P is the value at which
         another row at x would not move the mean of f, because the derivatives of both expected
         losses with respect to a shift of all f_k balance,
 
             P / (1 - P) = sum_k t_k Phi((1 + m_k) / s_k) / sum_k (1 - t_k) Phi((1 - m_k) / s_k),
 
-        with m_k and s_k mean and deviation of f_k. At the minimum of the loss this is the true P,
-        the inverse link of a proper composite loss (Reid & Williamson 2010).
+        where m_k and s_k are the mean and deviation of f_k. At the minimum of the loss, this is the
+        true P, the inverse link of a proper composite loss (Reid & Williamson 2010).
 
         :return: scale logit P + offset, for each of the G targets.
         """
@@ -116,7 +116,7 @@ class LevelHinges(Classification, HingeSum):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: P(f_t favours class c) at the level of `decisions`."""
+        """:return: P(f_t favors class c) at the level of `decisions`."""
         return favoured(*self.decisions(Fmu, Fvar))
 
 
@@ -130,14 +130,14 @@ class LevelHinge(LevelHinges):
     (`num_latent_gps=Q`) and labels in one column. The minimizer of a hinge with these costs is
     sign(P(y = 1 | x) - t_k) (Lin, Lee & Wahba 2002). All levels together therefore determine the
     probability (Wang, Shen & Liu 2008). `Hinge`, the level 1/2, only determines on which side of
-    1/2 it lies. Prediction is
+    1/2 the probability lies. Prediction is
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-    a proper Bernoulli distribution; with link="stationary" it is the value of P at which another
-    row would not move f, see `log_odds`. `scale` and `offset` of logit P are 1 and 0 unless
-    calibrated. `levels` defines the g_q: `location_spread` (Q = 2 or 1), or custom W and b, such as
-    W = I and b = 0 for levels that share only their prior.
+    a proper Bernoulli distribution; with link="stationary", P is the value at which another row at
+    x would not move the mean of f, see `log_odds`. `scale` and `offset` of logit P are 1 and 0
+    unless calibrated. `levels` defines the g_q: `location_spread` (Q = 2 or 1), or custom W and b,
+    such as W = I and b = 0 for levels that share only their prior.
 
     See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites (exact if the g are
     independent under q, as models assume).
@@ -146,7 +146,7 @@ class LevelHinge(LevelHinges):
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """As in `BinaryLikelihood.check_labels`, for one column."""
+        """As in `BinaryLikelihood.check_labels`, for a single column."""
         check_columns(np.asarray(Y), 1, "binary labels must form a single column")
         check_binary_labels(Y, minibatch=minibatch)
 
@@ -176,12 +176,12 @@ class LevelHinge(LevelHinges):
 
 class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     r"""
-    A `LevelHinge` for each of C classes against all others, each with its own Q latent functions:
-    `num_latent_gps=C Q`, starting with class 0. Prediction divides the binary probabilities by
-    their sum; `scale` multiplies their log odds.
+    A `LevelHinge` for each of C classes against all others, with Q latent functions of its own:
+    `num_latent_gps=C Q`, in the order of the classes. Prediction divides the binary probabilities
+    by their sum; `scale` multiplies their log odds.
 
     See `CategoricalLikelihood` for labels, `OneVsRest` for the effect of this normalization, and
-    `LevelHinge` for the rest.
+    `LevelHinge` for everything else.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         levels: Levels | None = None,
         link: str = "integral",
     ) -> None:
-        """Arguments and errors as in `CategoricalLikelihood` and `LevelHinge`."""
+        """Arguments and errors are as in `CategoricalLikelihood` and `LevelHinge`."""
         super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
 
     @inherit_check_shapes
@@ -205,8 +205,8 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
 
 class Ordinal(CategoricalLikelihood, LevelHinges):
     r"""
-    Ordered classes 0..C-1, by all thresholds (Rennie & Srebro 2005; Chu & Keerthi 2007): a
-    `LevelHinge` for each question "y >= k?", k = 1..C-1, all with the same functions,
+    Ordered classes 0..C-1, with the all-threshold loss (Rennie & Srebro 2005; Chu & Keerthi 2007):
+    a `LevelHinge` for each question "y >= k?", k = 1..C-1, all with the same functions,
 
         L(y | g) = exp(-penalty / T sum_k sum_t c_t(y_k) max(0, 1 - y_k (f_t - theta_k))),
 
@@ -216,10 +216,10 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
         P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
 
-    decreases with k. P(y = k), the difference of two of these, is thus a proper distribution over
-    classes, even for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
+    decreases with k. P(y = k) = P(y >= k) - P(y > k) is thus a proper distribution over classes,
+    even for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
-    Labels are in one column; classes without rows are allowed. `predict_y` returns mean and
+    Labels are in one column; classes without rows are allowed. `predict_y` returns the mean and
     variance of the label, [N, 1], like GPflow's `Ordinal`;
     `gpflow_bsvm.prediction.predict_probabilities` returns P(y = k) [N, C].
 
@@ -241,14 +241,14 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     ) -> None:
         """
         :param num_classes: C, at least 2; or, as in GPflow, the bin edges (`thresholds`).
-        :param penalty: and bound, levels: see `LevelHinge`.
-        :param thresholds: [C-1], increasing initial values; None: two margins apart.
-        :raise ValueError: for other values.
+        :param penalty: as in `LevelHinge`; so are `bound` and `levels`.
+        :param thresholds: [C-1], increasing initial values; if None, two margins apart.
+        :raise ValueError: for invalid values.
         """
         C: Any = num_classes
         if np.ndim(C):
             if thresholds is not None:
-                raise ValueError("bin edges are the thresholds: leave thresholds= out")
+                raise ValueError("bin edges define the thresholds: leave out thresholds=...")
             thresholds = C
             C = np.size(C) + 1
         super().__init__(C, penalty, bound, about={"levels": levels, "latent_dim": 1})
@@ -302,7 +302,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
     @inherit_check_shapes
     def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: P(theta_k < f_t < theta_k+1) at t = 1/2: that class k is the median of y | f."""
+        """:return: P(theta_k < f_t < theta_k+1) at t = 1/2: P(class k is the median of y | f)."""
         mean, variance = self.decisions(Fmu, Fvar)
         below = normal_cdf((self.thresholds - mean) / tf.sqrt(variance))
         edge = tf.zeros_like(mean)

@@ -5,8 +5,8 @@ The function at level t should be positive where P(y = 1 | x) > t. Averaged over
 
     P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-see `log_probabilities`. Functions that shift together also determine the P at which another row
-would not move them (`log_slopes`).
+see `log_probabilities`. If the functions can shift together, they also determine the P at which
+another row would not shift them (`log_slopes`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REACH = 16.0
 
 
 class Knots(NamedTuple):
-    """Coefficients at J values of t: mean and variance of f_t are linear in those of the g_q."""
+    """Coefficients at J values of t: moments of f_t are linear in the moments of the g_q."""
 
     t: AnyNDArray  #: [J], from 0 to 1
     b: AnyNDArray  #: [J]
@@ -51,7 +51,7 @@ class Knots(NamedTuple):
 class Levels:
     """
     Functions f_k = b_k + sum_q W_kq g_q, one for each of T levels t_k. Mean and variance of f_t are
-    linear in logit t between levels, and constant beyond the first and the last.
+    linear in logit t between levels, and constant beyond the first and last levels.
 
     :ivar t: [T], increasing, in (0, 1).
     :ivar W: [T, Q], of rank Q.
@@ -104,7 +104,7 @@ class Levels:
         return b, np.stack(rest[:Q], axis=-1), np.stack(rest[Q:], axis=-1)
 
     def knots(self) -> Knots:
-        """:return: knots; z(t) = mean / deviation of f_t is taken as linear between them."""
+        """:return: knots; z(t) = mean / deviation of f_t is treated as linear between them."""
         growing = round(np.log(_REACH / _EVEN) / np.log1p(_SPACING / _EVEN))
         outer = np.geomspace(_EVEN, _REACH, growing + 1)
         half = np.concatenate([np.arange(0, _EVEN, _SPACING), outer])
@@ -135,8 +135,8 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
     f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. Given g_0 and g_1, logit P is
     g_0 / (1 + spread g_1).
 
-    :param levels: the levels, or their number T >= 2, evenly spaced from -4 to 4 in logit t.
-    :param spread: prior deviation of the spread, relative to that of f; 0: no spread, Q = 1.
+    :param levels: the levels, or the number T >= 2 of levels evenly spaced from -4 to 4 in logit t.
+    :param spread: prior deviation of the spread, relative to the prior deviation of f; if 0, Q = 1.
     """
     if isinstance(levels, (int, np.integer)):
         check_whole(2, levels=levels)
@@ -159,10 +159,10 @@ def check_levels(t: AnyNDArray) -> None:
 @check_shapes("t: [T]", "mean: [batch..., T]", "variance: [batch..., T]", "return[all]: [batch...]")
 def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param mean: and variance: moments of the functions at t.
+    :param mean: means of the functions at t; variance: their variances.
     :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
         up to a factor, the derivative of the expected loss of y = 0 and the negative derivative of
-        that of y = 1 with respect to a shift of all functions. Both are accurate even if small.
+        the loss of y = 1 with respect to a shift of all functions. Both are accurate even if small.
     """
     s = tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
     rising = normal_log_cdf((1 + mean) / s) + tf.constant(np.log(t), s.dtype)
@@ -190,7 +190,7 @@ def log_probabilities(
 @check_shapes("z: [batch..., J]", "return[all]: [batch..., K]")
 def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :return: the means of Phi(z) and Phi(-z) between neighbouring z, K = J - 1, both accurate if
+    :return: the means of Phi(z) and Phi(-z) between neighboring z, K = J - 1, both accurate if
         small: difference quotients of z Phi(z) + phi(z) = max(0, z) + r(z).
     """
     outside = normal_cdf(-tf.abs(z))

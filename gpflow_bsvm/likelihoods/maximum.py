@@ -1,15 +1,15 @@
 """The largest of several independent Gaussians, by one-dimensional quadrature.
 
-With F(u) = prod_j Phi((u - mu_j) / s_j), the distribution function of max_j f_j, and
-lambda_j = d/du log Phi((u - mu_j) / s_j) >= 0, so that F sum_j lambda_j is its density,
+With F(u) = prod_j Phi((u - mu_j) / s_j), the distribution function of max_j f_j, and lambda_j =
+d/du log Phi((u - mu_j) / s_j) >= 0, so that F sum_j lambda_j is the density,
 
     E max_j f_j            = int u F sum_j lambda_j du,
     P(argmax_j f_j = c)    = int F lambda_c du = d E max / d mu_c,
     d^2 E max / d mu_c^2   = int F lambda_c sum_{j != c} lambda_j du = 2 d E max / d v_c.
 
-The last line, by partial integration, gives the site precisions, which are never negative. All
+The last line, from partial integration, gives the site precisions, which are never negative. All
 integrands vanish at both ends with all their derivatives, so that the midpoint rule converges
-faster than any power of the number of nodes. All use one grid of nodes per datum.
+faster than any power of the number of nodes. All integrals use one grid of nodes per datum.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_NODES = 256
 
 
 class Maximum(NamedTuple):
-    """Moments of max_j f_j, f_j ~ N(mu_j, v_j) independent."""
+    """Moments of max_j f_j for independent f_j ~ N(mu_j, v_j)."""
 
     mean: tf.Tensor  #: [...], E max_j f_j
     probability: tf.Tensor  #: [..., C], P(argmax_j f_j = c); rows sum to 1
@@ -90,7 +90,7 @@ def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
 def distribution(
     nodes: Grid, mean: tf.Tensor, scale: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """:return: F, weighted, [..., Q]; lambda_j and its sum over j."""
+    """:return: F times the weights of the nodes, [..., Q]; lambda_j and its sum over j."""
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
     # If Phi underflows, another factor makes F 0: only the logarithm must be finite.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny

@@ -28,21 +28,21 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
         p(y | f) = exp(-penalty max(0, |y - f| - epsilon)) / Z,    Z = 2 (epsilon + 1 / penalty),
 
-    two hinges of one latent function, for each column of Y [N, P]. The density is normalized, so
-    that the evidence determines `penalty` and `epsilon`. Both are trainable:
+    with two hinges and one latent function for each column of Y [N, P]. The density is normalized,
+    so that the evidence determines `penalty` and `epsilon`. Both are trainable:
     `gpflow_bsvm.inference.VEM` and `ML2` learn them, `CAVI` keeps them fixed. For a kernel of unit
-    prior variance the mode is scikit-learn's SVR with C = penalty.
+    prior variance, the mode is scikit-learn's SVR with C = penalty.
 
     Prediction is in closed form. With q(f) = N(m, v), the mean of y is m, and its variance is v
     plus the noise variance
 
         2 (epsilon^3 / 3 + epsilon^2 / C + 2 epsilon / C^2 + 2 / C^3) / Z,    C = penalty.
 
-    Its density is the mean of p(y | f): the sum, in logarithms, of a truncated Gaussian and two
-    truncated Gaussians times exponentials.
+    The predictive density is the mean of p(y | f): the sum of a truncated Gaussian and two
+    truncated Gaussians times exponentials, computed from logarithms.
 
-    All units are units of y: standardize y, or choose epsilon, penalty and the kernel's variance
-    accordingly.
+    f and epsilon are in units of y, penalty in units of 1 / y: standardize y, or choose epsilon,
+    penalty and the kernel's variance accordingly.
 
     :ivar penalty: slope of the loss, a parameter.
     :ivar epsilon: half the width of the tube, a parameter.
@@ -50,9 +50,9 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
     def __init__(self, penalty: float = 2.0, epsilon: float = 0.1, bound: str = "exact") -> None:
         """
-        :param penalty: and epsilon: positive.
+        :param penalty: positive, as is epsilon.
         :param bound: "exact" or "augmented", see `HingeSum`.
-        :raise ValueError: for other values.
+        :raise ValueError: for invalid values.
         """
         super().__init__(penalty, bound, W=[[1.0], [1.0]], b=[0.0, 0.0])
         self.epsilon = Parameter(check_penalty(epsilon, "epsilon"), transform=positive())
@@ -131,7 +131,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         """
         :param levels: [T], increasing, in (0, 1).
         :return: the quantiles of y at these levels.
-        :raise ValueError: for other levels.
+        :raise ValueError: for invalid levels.
         """
         Fmu, Fvar = (to_default_float(part)[..., None] for part in (Fmu, Fvar))
         return self.find_quantiles(self.predict_cdf, Fmu, Fvar, levels)
@@ -140,7 +140,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     def find_quantiles(
         self, cdf: Callable[..., tf.Tensor], Fmu: TensorType, Fvar: TensorType, levels: Any
     ) -> tf.Tensor:
-        """As `predict_quantiles`, by a function that computes `predict_cdf`."""
+        """As in `predict_quantiles`, with a function that computes `predict_cdf`."""
         t = np.asarray(levels, np.float64)
         check_levels(t)
         deviation = tf.sqrt(tf.maximum(Fvar, 0) + self.noise_variance)
@@ -155,7 +155,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     def _log_pieces(self, e: tf.Tensor, Fvar: TensorType) -> tuple[tf.Tensor, ...]:
         """
         :param e: y - Fmu.
-        :return: logs of E[Z p(y | f)] over errors above epsilon, within epsilon, and below.
+        :return: logs of E[Z p(y | f)] over errors above epsilon, between, and below -epsilon.
         """
         s = _deviation(Fvar)
         C = tf.convert_to_tensor(self.penalty)
@@ -200,28 +200,28 @@ def check_numbers(Y: Any) -> None:
     """:raise ValueError: unless all labels are finite numbers."""
     Y = np.asarray(Y)
     if Y.dtype.kind not in "biuf":
-        raise ValueError(f"Y must be numbers, got {Y.dtype}: classes need a classifier")
+        raise ValueError(f"Y must hold numbers, got {Y.dtype}: classes need a classifier")
     if not np.isfinite(Y).all():
         raise ValueError("Y holds NaN or infinity; drop such rows first")
 
 
 class Quantile(HingeSum):
     r"""
-    Quantiles of y at K levels tau (Koenker & Bassett 1978), by asymmetric Laplace densities (Yu &
-    Moyeed 2001), with C = penalty:
+    Quantiles of y at K levels tau (Koenker & Bassett 1978), learned with asymmetric Laplace
+    densities (Yu & Moyeed 2001); with C = penalty,
 
         p_k(y | f) = C tau_k (1 - tau_k) exp(-C rho_k(y - f_k)),
         rho_k(e) = tau_k max(0, e) + (1 - tau_k) max(0, -e),    f_k = b_k + sum_q W_kq g_q.
 
-    - tied: location and spread, Q = 2, f_k = g_0 + logit(tau_k) (scale + g_1): quantiles do not
-      cross where scale + g_1 is positive. `num_latent_gps=2`.
-    - independent: f_k = g_k, Q = K, `num_latent_gps=K`.
+    - tied: location and spread, with f_k = g_0 + logit(tau_k) (scale + g_1) and Q = 2. Quantiles do
+      not cross where scale + g_1 is positive. `num_latent_gps=2`.
+    - independent: f_k = g_k and Q = K. `num_latent_gps=K`.
 
-    Training maximizes their product to the power Q / K, so that K levels weigh as much as Q
-    functions. Each density is normalized, so that the evidence determines `penalty`, which is
-    trainable.
+    Training maximizes the product of the densities to the power Q / K, so that K levels weigh as
+    much as Q functions. Each density is normalized, so that the evidence determines `penalty`,
+    which is trainable.
 
-    `predict_y` returns mean and variance of the quantiles themselves, [N, K] each, under q: they
+    `predict_y` returns the mean and variance under q of the quantiles, [N, K] each; the quantiles
     are not a distribution of y, and have no predictive density.
 
     :ivar levels: tau, [K]; `tied` and `scale` are as given, and `weight` is Q / K.
@@ -241,7 +241,7 @@ class Quantile(HingeSum):
         :param penalty: positive, in units of 1 / y.
         :param bound: "exact" or "augmented", see `HingeSum`.
         :param scale: for tied quantiles, the prior distance per unit of logit tau, in units of y.
-        :raise ValueError: for other values.
+        :raise ValueError: for invalid values.
         """
         self.levels = np.asarray(levels, np.float64)
         self.tied = tied
@@ -250,7 +250,7 @@ class Quantile(HingeSum):
         K = len(self.levels)
         logits = logit(self.levels)
         if tied and K < 2:
-            raise ValueError("tied quantiles need at least two levels: for one, give tied=False")
+            raise ValueError("tied quantiles need two levels or more: give tied=False for one")
         W = np.stack([np.ones(K), logits], axis=-1) if tied else np.eye(K)
         b = check_penalty(scale, "scale") * logits if tied else np.zeros(K)
         # The hinges of y above the quantiles come first, then those of y below.
@@ -311,6 +311,6 @@ class Quantile(HingeSum):
 
     def _predict_log_density(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> NoReturn:
         raise ValueError(
-            "quantiles define no density of y: compare them by sklearn.metrics.mean_pinball_loss, "
-            "or use EpsilonInsensitive, which has a density"
+            "quantiles define no density of y: compare them with "
+            "sklearn.metrics.mean_pinball_loss, or use EpsilonInsensitive, which has a density"
         )

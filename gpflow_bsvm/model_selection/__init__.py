@@ -1,4 +1,4 @@
-"""Model selection by held-out rows, and conversion to and from scikit-learn's SVC."""
+"""Model selection with held-out rows, and conversion to and from scikit-learn's SVC."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .held_out import held_out_density

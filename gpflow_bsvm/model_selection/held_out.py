@@ -1,10 +1,10 @@
-r"""Selection between models, such as penalties, by the density of held-out rows.
+r"""Selection between models, such as penalties, by the predictive density of held-out rows.
 
 The evidence cannot select a penalty: the hinge is not normalized, and with its normalizer the
 evidence measures the noise of labels, not the quality of predictions. Leave-one-out marginals
 cannot either: a datum still affects the hyperparameters and, at large penalties, the other sites.
 Refitting q without a fold of the rows is unbiased. It is cheap for few rows, where selection
-matters most; for many rows a part suffices. (Learning the kernel in every fold is no better.)
+matters most; for many rows, a part suffices. (Learning the kernel in every fold is no better.)
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ def held_out_density(
     selection criterion.
 
     Folds do not depend on the order of rows and columns or on the names of classes, and never
-    separate equal rows. The only row of a class is never left out.
+    separate equal rows. A row alone in its class is never left out.
 
     :param fit: a function, called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
-    :param sample_weight: [N]; None: all weights are 1.
+    :param sample_weight: [N]; if None, all weights are 1.
     :param enough_rows: stop after this many predicted rows.
     :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
-    :raise ValueError: if there are fewer distinct rows than folds (ignoring a class's only row), or
-        if `num_folds` is below 2.
+    :raise ValueError: if there are fewer distinct rows than folds (ignoring rows alone in their
+        class), or if `num_folds` is below 2.
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
@@ -113,7 +113,7 @@ NEGLIGIBLE = 300.0
 
 class Refit:
     """
-    Fits of q to parts of the data by `CAVI`, at the model's current hyperparameters. Rows are
+    Fits of q to parts of the data with `CAVI`, at the model's current hyperparameters. Rows are
     projected once, and each fit starts from the previous sites.
 
     :ivar sites: sites of all rows after the latest fit.
@@ -216,7 +216,7 @@ class Refits:
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
         """
-        :param calibrates: whether to fit the link too, which keeps the values of the last fold.
+        :param calibrates: whether to fit the link too; it then keeps the values of the last fold.
         :return: densities of the left-out rows.
         """
         X, Y, weight = self._data
@@ -245,9 +245,10 @@ class Refits:
 
     def temper(self, link: Any) -> None:
         """
-        Temperature scaling (Guo et al. 2017): scale the link (initially 1) by the best scale for
-        the n left-out rows of the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS`
-        rows on the scale stays 1: the full fit's probabilities are then better than the folds'.
+        Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to the best scale
+        for the best model's n left-out rows, to the power n / (n + `LITTLE`). With at least
+        `ENOUGH_ROWS` rows, it stays 1: the full fit's probabilities are then better than the
+        folds'.
         """
         Y, weight = self._labels(_tests(self._folds))
         if len(Y) < ENOUGH_ROWS:
@@ -267,7 +268,7 @@ def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: the number of distinct rows to leave out; the only row of a class does not count."""
+    """:return: the number of distinct rows to leave out; rows alone in a class do not count."""
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 
@@ -309,7 +310,7 @@ def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> f
     fraction, so that the result is continuous in the data.
 
     :param start: one of `values`.
-    :return: an index; 1.5 is half-way between the second and the third value.
+    :return: an index; 1.5 is halfway between the second and the third value.
     """
     here = first = values.index(start)
     best = score(start)

@@ -41,7 +41,7 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
     gram: AnyNDArray = np.asarray(_gram.bind(kernel)(X) if X2 is None else kernel(X, X2))
     if not np.isfinite(gram).all():
         raise ValueError(
-            "the kernel overflows or is NaN on X: standardise X and check the kernel's parameters"
+            "the kernel overflows or is NaN on X: standardize X and check the kernel's parameters"
         )
     return gram
 
@@ -51,8 +51,8 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     An SVC with the learned kernel and penalty; call its `fit(X, y)`. It is sparse in the rows, and
     has LibSVM's free bias, which the Bayesian SVM lacks.
 
-    For `LevelHinge` the penalty is the levels' mean slope; several classes are one-vs-one, as usual
-    for SVC.
+    For `LevelHinge`, the penalty is the levels' mean slope; several classes are treated one-vs-one,
+    as usual for SVC.
 
     :param fitted: a `BSVMClassifier` (the SVC scales X in the same way), or a `BSVM`, `BatchBSVM`,
         `LinearBSVM` or another object with a kernel and a likelihood with a penalty. The kernel is
@@ -62,8 +62,8 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     :param options: options of SVC, such as `probability` or `cache_size`.
     :return: an unfitted SVC; a pipeline if X is scaled.
     :raise TypeError: for an object without a kernel and a likelihood with a penalty.
-    :raise ValueError: for quadratic slack or a mean function (not supported by SVC) or another
-        kernel with `rbf`; scikit-learn's `NotFittedError` for an unfitted classifier.
+    :raise ValueError: for quadratic slack or a mean function, which SVC lacks, or another kernel
+        with `rbf`. An unfitted classifier raises scikit-learn's `NotFittedError`.
     """
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
@@ -111,8 +111,8 @@ def _as_rbf(kernel: Kernel) -> tuple[float, float]:
     scales = np.unique(kernel.lengthscales.numpy()) if type(kernel) is SquaredExponential else []
     if not whole or len(scales) != 1:
         raise ValueError(
-            "rbf=True needs a SquaredExponential of one lengthscale for all columns, got "
-            f"{type(kernel).__name__}{' of several' if len(scales) > 1 else ''}; leave it out"
+            "rbf=True needs a SquaredExponential with one lengthscale for all columns, got "
+            f"{type(kernel).__name__}{' with several' if len(scales) > 1 else ''}; leave rbf out"
         )
     return float(0.5 / scales[0] ** 2), float(kernel.variance.numpy())
 
@@ -126,13 +126,13 @@ class Start(NamedTuple):
 
 def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
-    Convert an SVC's C and kernel, for instance from a grid search, to the start of a Bayesian SVM:
-    the same machine, except for its free bias.
+    Convert an SVC's C and kernel, for instance from a grid search, to initial values of a Bayesian
+    SVM: the same machine without the free bias.
 
     :param svc: an SVC with kernel "rbf" or "linear", fitted unless its gamma is a number; or a
-        fitted search over such SVCs, such as `GridSearchCV` (its best is used).
-    :param penalty: penalty of the start; None: C. The variance is adjusted, because only the
-        product of both matters.
+        fitted search over such SVCs, such as `GridSearchCV` (its best SVC is used).
+    :param penalty: initial penalty; if None, C. The variance is adjusted, because only the product
+        of both matters.
     :raise TypeError: for any other `svc`.
     :raise ValueError: for another kernel, or a gamma that requires a fit.
     """
@@ -152,4 +152,4 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
         return Start(SquaredExponential(variance, lengthscales=(0.5 / gamma) ** 0.5), penalty)
     if svc.kernel == "linear":
         return Start(Linear(variance), penalty)
-    raise ValueError(f'a start needs an SVC with kernel "rbf" or "linear", got {svc.kernel!r}')
+    raise ValueError(f'start_from needs an SVC with kernel "rbf" or "linear", got {svc.kernel!r}')

@@ -1,4 +1,4 @@
-"""Models: q, and the features of inputs."""
+"""Models: a Gaussian q, and features of the inputs."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .batch import BatchBSVM

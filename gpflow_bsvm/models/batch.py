@@ -28,7 +28,7 @@ class BatchBSVM(BSVM):
 
         f ~ GP(m, k),   q(f_1..f_N) Gaussian,   ELBO = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
-    at a cost of O(N^3) per sweep and O(N^2) memory: 5 000 points take some 3 GB, and minutes.
+    at a cost of O(N^3) per sweep and O(N^2) memory: 5 000 points need about 3 GB and a few minutes.
 
     It is a `BSVM` with Z = X that stores its data, like `gpflow.models.VGP`: call `model.elbo()`,
     `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)` or `VEM().run(model)`
@@ -45,7 +45,7 @@ class BatchBSVM(BSVM):
     ) -> None:
         """
         :param data: X [N, D] and Y [N, P].
-        :param num_latent_gps: L; None: the number that the likelihood needs, or the number of
+        :param num_latent_gps: L; if None, the number that the likelihood needs, or the number of
             columns of Y.
         :raise ValueError: as in `BSVM`, for bad data, and if N is too large for the memory.
         """
@@ -58,7 +58,7 @@ class BatchBSVM(BSVM):
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn of equal rows: they count as separate points that differ by the jitter."""
+        """Warn about equal rows: they count as separate points that differ by the jitter."""
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(self, data: RegressionData | None = None) -> tf.Tensor:
@@ -68,7 +68,7 @@ class BatchBSVM(BSVM):
     @inherit_check_shapes
     def elbo(self, data: RegressionData | None = None) -> tf.Tensor:
         """
-        :param data: X [N, D] and Y [N, P]; None: the data stored in the model.
+        :param data: X [N, D] and Y [N, P]; if None, the data stored in the model.
         :return: the ELBO, [].
         """
         return super().elbo(self.data if data is None else data)
@@ -94,6 +94,6 @@ def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:
         return
     if gigabytes > available:
         raise ValueError(
-            f"{name} of {num_rows} rows would take some {gigabytes:.3g} GB of {available:.3g}; "
-            "use gpflow_bsvm.models.BSVM with inducing points"
+            f"{name} of {num_rows} rows would need {gigabytes:.3g} GB, but {available:.3g} GB are "
+            "available; use gpflow_bsvm.models.BSVM with inducing points"
         )

@@ -28,8 +28,9 @@ class WeightKernel(Kernel):
     k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma); with a bias,
     a 1 is appended to x.
 
-    :ivar variance: prior variance of independent weights, [] or [D']; otherwise
-    :ivar root: lower triangular, Sigma = root root^T, [D', D']; not trainable.
+    :ivar variance: prior variance of independent weights, [] or [D'].
+    :ivar root: for dependent weights, the lower triangular factor of Sigma = root root^T, [D', D'];
+        not trainable.
     """
 
     def __init__(self, num_inputs: int, prior_covariance: Any = 1.0, bias: bool = True) -> None:
@@ -92,7 +93,7 @@ class WeightKernel(Kernel):
 def _root(covariance: AnyNDArray) -> AnyNDArray:
     if not (np.isfinite(covariance).all() and np.allclose(covariance, covariance.T)):
         raise ValueError(
-            "prior_covariance is not symmetric and finite; against rounding, use (S + S.T) / 2"
+            "prior_covariance must be symmetric and finite; to undo rounding, use (S + S.T) / 2"
         )
     try:
         return np.linalg.cholesky(covariance)
@@ -139,12 +140,12 @@ class LinearBSVM(BSVM):
 
         f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-    where the bias is an additional weight. Only q is approximate: the ELBO uses all data, at a
-    cost of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode
-    is the SVM with C = penalty s^2.
+    where the bias is an additional weight. Only q is approximate: the ELBO uses all data, at a cost
+    of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)`, the mode is the
+    SVM with C = penalty s^2.
 
-    It is a `BSVM` with the weights as inducing variables, and works wherever a `BSVM` does:
-    `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is the
+    It is a `BSVM` with the weights as inducing variables, and works wherever a `BSVM` does, as in
+    `gpflow_bsvm.fit`, `CAVI`, `SVI` and calibration. `VEM` and `ML2` learn Sigma: a scalar is the
     regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy sparse
     matrix; it is read chunk by chunk.
     """
@@ -163,7 +164,7 @@ class LinearBSVM(BSVM):
         :param prior_covariance: Sigma, see `WeightKernel`.
         :param bias: whether to add a bias.
         :param kwargs: as in `BSVM`.
-        :raise ValueError: for a Sigma of the wrong shape, or not positive definite.
+        :raise ValueError: if Sigma has the wrong shape or is not positive definite.
         """
         check_whole(1, num_features=num_features)
         kernel = WeightKernel(num_features, prior_covariance, bias)

@@ -67,7 +67,7 @@ class SparseFeatures(gpflow.models.GPModel):
     def _check_features(self) -> None:
         """
         :raise ValueError: if kernel and inducing variable mix or correlate latent functions under
-            q; if the likelihood needs a different number; for an invalid `num_data`.
+            q; if the likelihood needs another number of functions; for an invalid `num_data`.
         """
         self._jitter = None
         posterior = get_posterior_class(self.kernel, self.inducing_variable)
@@ -192,7 +192,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     Signature, parameters and predictions are as in `gpflow.models.SVGP`. Any GPflow likelihood
     works; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. This class
-    adds natural-gradient steps on q: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
+    adds natural-gradient steps on q (`natgrad_step`); `gpflow_bsvm.inference` runs whole fits.
     """
 
     def __init__(
@@ -205,13 +205,13 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         **kwargs: Unpack[SparseOptions],
     ) -> None:
         """
-        Arguments as in `gpflow.models.SVGP`.
+        Arguments are as in `gpflow.models.SVGP`.
 
-        :param kwargs: `num_latent_gps` (default: as likelihood or kernel needs); the rest as in
-            GPflow.
+        :param kwargs: `num_latent_gps` (default: the number that likelihood or kernel needs), and
+            other options of GPflow.
         :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
-            (closed-form steps treat each separately), or if the likelihood needs a different
-            number.
+            (closed-form steps treat each separately), or if the likelihood needs another number of
+            latent functions.
         """
         if q_diag:
             raise ValueError(
@@ -270,18 +270,18 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def natgrad_step(self, data: RegressionData, learning_rate: float | tf.Tensor = 1.0) -> None:
         """
-        One natural-gradient step on q in closed form (Wenzel et al. 2017, eq. 9-10, Algorithm 1),
+        Take a closed-form natural-gradient step on q (Wenzel et al. 2017, eq. 9-10, Algorithm 1),
 
             h <- (1 - rho) h + rho s sum_n (r_n - w_n m(x_n)) Phi_n,
             P <- (1 - rho) P + rho (I + s sum_n w_n Phi_n Phi_n^T),
 
-        with s = num_data / B and m the mean function, for q in natural parameters. This equals
-        `gpflow.optimizers.NaturalGradient(learning_rate)` on this model's `training_loss(data)`,
-        and q stays positive definite for every learning rate in (0, 1]. It may be called in a
-        `tf.function`.
+        where s = num_data / B, m is the mean function, and q has natural parameters h and P. This
+        equals `gpflow.optimizers.NaturalGradient(learning_rate)` on this model's
+        `training_loss(data)`, and P stays positive definite for every learning rate in (0, 1]. The
+        method may be called in a `tf.function`.
 
         :param data: X [B, D] and Y [B, P]; a minibatch if `num_data` exceeds B.
-        :param learning_rate: rho in (0, 1]; 1 on all the data is a step of coordinate ascent.
+        :param learning_rate: rho in (0, 1]; with all data, 1 is a step of coordinate ascent.
         :raise ValueError: for a learning rate outside (0, 1], or (outside of a graph) bad data.
         """
         if tf.executing_eagerly():
@@ -323,10 +323,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     ) -> MeanAndVariance:
         """
         As in `gpflow.models.SVGP`, but similar models share one graph. Rows with NaN give NaN;
-        functions of `gpflow_bsvm.prediction` refuse such rows.
+        functions of `gpflow_bsvm.prediction` reject such rows.
 
         :raise TypeError: for sparse rows (use functions of `gpflow_bsvm.prediction`).
-        :raise ValueError: for rows of the wrong width, or codes unknown to a `Coregion`.
+        :raise ValueError: for rows of the wrong width, or codes outside a `Coregion`'s range.
         """
         if issparse(Xnew):
             raise TypeError(

@@ -1,13 +1,13 @@
-r"""Fit the link to labels, of training rows by leave-one-out or of held-out rows.
+r"""Fit the link to labels of held-out rows, or of training rows by leave-one-out.
 
 A site summarizes its datum's effect on the posterior: q without site n is the leave-one-out
-posterior. With mu, v the marginal of Phi_n s, and w, r its site,
+posterior. If Phi_n s has the marginal N(mu, v), and its site is (w, r), leave-one-out moments are
 
     v_-n = v / (1 - w v),    mu_-n = v_-n (mu / v - r),
 
-plus residual variance and prior mean: the leave-one-out marginal, exact for Gaussian sites that do
-not depend on datum n. The link is then fitted to the labels by maximum likelihood: for two classes
-p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
+to which residual variance and prior mean are added. They are exact for Gaussian sites that do not
+depend on datum n. The link is then fitted to the labels by maximum likelihood: for two classes, p(y
+= 1) = Phi((g f + d) ...), for more classes, the class probabilities of g f.
 
 The hyperparameters still depend on the datum; see the docs for the consequences. For held-out rows,
 the link is fitted to their marginals directly.
@@ -40,13 +40,13 @@ from .estimators import in_units_of_y, of_log_density, of_moments, takes_estimat
 
 #: Largest number of optimizer steps; two parameters need about ten.
 _ITERATIONS = 100
-#: Largest number of rows, else a random sample, which determines two parameters to about a
+#: Largest number of rows; a random sample of this size determines two parameters to about a
 #: hundredth. Marginals, labels and a gradient of all rows might not fit into memory.
 MOST_ROWS = 50_000
 #: Smallest scale. If rows are unpredictable from the others, the best scale is 0, with the same
 #: probabilities for any f.
 LEAST_SCALE = 0.05
-_NO_PAIRS = "fewer than two classes have more than one row, as leaving rows out requires"
+_NO_PAIRS = "leaving rows out requires two classes with more than one row each"
 
 
 @in_units_of_y(of_moments)
@@ -95,11 +95,11 @@ def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Ten
 def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
     """
     The mean of log p(y_n | all other data), with the likelihood's current link: a general criterion
-    for selection.
+    for model selection.
 
-    Arguments and errors as in `leave_one_out`.
+    Arguments and errors are as in `leave_one_out`.
 
-    :return: nats per row (of weight 1); greater is better. At most 0 for classes.
+    :return: nats per row (of weight 1); greater is better. It is at most 0 for classes.
     """
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())
@@ -119,11 +119,11 @@ def calibrate(
 ) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
-    on at most 50 000 random rows: scale and offset for two classes, scale for more. A class's only
-    row is ignored. The scale is at least 0.05, so that predicted labels still follow f. If it would
-    be smaller, because rows are unpredictable from other rows, a warning is issued.
+    on at most 50 000 random rows: scale and offset for two classes, scale for more. A row alone in
+    its class is ignored. The scale is at least 0.05, so that predicted labels still follow f. If it
+    would be smaller, because rows are unpredictable from other rows, a warning is issued.
 
-    Arguments and errors as in `leave_one_out`.
+    Arguments and errors are as in `leave_one_out`.
 
     :param held_out: whether `data` are new rows, so that no row is left out. Required after
         learning a network, because leaving a row out does not undo its effect on the network.

@@ -53,10 +53,10 @@ def in_units_of_y(
     convert: Callable[[Any, float, float], Any] | None = None,
 ) -> Callable[[F], F]:
     """
-    :param convert: converts a result for a regressor, which standardizes y, with scale and center
-        of y; None: a result without units of y.
-    :return: a decorator of functions of a model and rows. They then also accept a fitted estimator
-        with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_` and
+    :param convert: a function that converts a regressor's result to units of y, given scale and
+        center of y; None if the result has no such units.
+    :return: a decorator for functions of a model and rows. These then also accept a fitted
+        estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_` and
         `as_model_sees` (and `units_of_y` if it standardizes y). Anything else raises a TypeError.
     """
 

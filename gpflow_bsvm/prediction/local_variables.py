@@ -38,7 +38,7 @@ class LocalVariables:
     p(lambda | f, y).
 
     :ivar alpha: [N, K], positive, for K losses per row.
-    :ivar penalty: [N, K], positive, penalty times cost of each loss; or a single number for all.
+    :ivar penalty: [N, K] or a single number, positive, penalty times cost of each loss.
     """
 
     alpha: Any
@@ -71,7 +71,7 @@ class LocalVariables:
 def local_variables(model: Model, data: Any) -> LocalVariables:
     """
     The local variables of every row at the model's current q, q(lambda_n) = GIG(1/2, a^2, alpha_n),
-    with alpha_n = E b_n^2. For two classes this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
+    with alpha_n = E b_n^2. For two classes, this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
     section 4.1). For `CrammerSinger`, b = 1 + R - f_y, where R is the largest rival, or with
     bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
 
@@ -95,11 +95,11 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
 @check_shapes("return: [n]")
 def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
     """
-    The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by the alpha of their
-    `local_variables`.
+    The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), according to the alpha
+    of their `local_variables`.
 
-    :param num: number of rows; None: all rows with alpha < 1, which are nearer to the margin than a
-        row with known f = 0 (several classes: with all f equal).
+    :param num: number of rows; if None, all rows with alpha < 1: these are nearer to the margin
+        than a row with known f = 0 (for several classes, with all f equal).
     :return: row indices, smallest alpha first (the smallest over a row's losses).
     """
     smallest = local_variables(model, data).alpha.min(axis=-1)
@@ -135,7 +135,7 @@ def bound_at(
 
 @Compiled
 def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
-    """:return: alpha of the `local_variables` of some rows, [N, K]."""
+    """:return: alpha of the `local_variables` of given rows, [N, K]."""
     f = marginals_of_f(q, rows.features)
     return likelihood.moments(f.mean, f.variance, rows.batch.Y).square
 
@@ -159,11 +159,11 @@ def augmented_elbo(
         sum_n [-a E b_n - (a / 2) (sqrt(alpha_n) + E b_n^2 / sqrt(alpha_n))] - KL(q || p).
 
     The maximum, at alpha_n = E b_n^2, equals `model.elbo` with bound="augmented" (or "wistuba2018",
-    which is not a bound). For two classes it is a lower bound of the evidence for every alpha.
+    which is not a bound). For two classes, it is a lower bound of the evidence for every alpha.
 
     :param model: a model whose likelihood has local variables.
-    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
-    :param alpha: [N, K], positive, as in `local_variables`; None: the optimum.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
+    :param alpha: [N, K], positive, as in `local_variables`; if None, the optimum.
     :param sample_weight: [N], as in a fit.
     :raise ValueError: for bad data, an alpha of the wrong shape or not positive, or a likelihood
         without local variables.
@@ -186,19 +186,20 @@ def predict_f_given(
     Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5). For a
     model over all points and penalty = 2, with Lambda = diag(lambda), it is
 
-        N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k);
+        N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k).
 
-    In general s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites r_n =
+    In general, s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites r_n =
     y_n (a + 1 / lambda_n); the residual variance is added as in `predict_f`. It does not depend on
     the model's q. Class probabilities given lambda are `model.likelihood.predict_mean_and_var(Xnew,
     mean, variance)[0]`.
 
     :param model: a model for two classes or one-vs-rest (with `local_sites`).
-    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
     :param local_variables: lambda, [N, L], positive.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :return: mean and variance of f, both [N', L].
-    :raise ValueError: for bad data, a wrong shape of lambda or a value <= 0, or another likelihood.
+    :raise ValueError: for bad data, a lambda of the wrong shape or not positive, or no
+        `local_sites`.
     """
     check_hook(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data))

@@ -28,7 +28,7 @@ def predict_marginals(
 
     :param X: [N, D], in memory or np.memmap; or files, a `tf.data.Dataset` or blocks (labels are
         ignored), see `gpflow_bsvm.data`.
-    :param chunk_rows: rows per chunk; None: some 16 MB of features.
+    :param chunk_rows: rows per chunk; if None, about 16 MB of features.
     :return: mean and variance, both [N, L].
     :raise ValueError: if X is not finite or not as wide as the training data, or for `chunk_rows`
         below 1.
@@ -43,10 +43,10 @@ def predict_marginals(
 @check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    P(y = c) of all classes, or P(y = 1) for two classes; in regression, the mean of y (`Quantile`:
-    its quantiles).
+    P(y = c) of all classes, or P(y = 1) for two classes; in regression, the mean of y (for
+    `Quantile`, the quantiles).
 
-    Arguments and errors as in `predict_marginals`.
+    Arguments and errors are as in `predict_marginals`.
 
     :return: [N, P].
     """
@@ -58,7 +58,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
     """
     z(x) with p(y = 1 | x) = Phi(z(x)), for a two-class likelihood of this package.
 
-    Arguments and errors as in `predict_marginals`.
+    Arguments and errors are as in `predict_marginals`.
 
     :return: [N, L].
     """
@@ -102,7 +102,7 @@ def compiled_cdf(likelihood: Any, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Te
 
 def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | None = None) -> Any:
     """
-    Arguments and errors as in `predict_marginals`.
+    Arguments and errors are as in `predict_marginals`.
 
     :param function: a function of X, and mean and variance of f, for the rows of a chunk.
     :return: the rows returned by `function`, as tensors.

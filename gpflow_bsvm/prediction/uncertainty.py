@@ -3,12 +3,12 @@ r"""Measures of a classifier's uncertainty, row by row.
 With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
 
     variation ratio       1 - max_c P(argmax_j f_j = c): the probability that f, drawn from q,
-                          favours another class than q does (Wistuba & Rawat 2018, section 4);
-                          for two classes by the side of the link's 1/2, for ordered classes
-                          by the median of p(y | f)
+                          disagrees with q about the favored class (Wistuba & Rawat 2018,
+                          section 4): the side of the link's 1/2 for two classes, the median of
+                          p(y | f) for ordered classes
     predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: the total uncertainty
-    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of it that more
-                          data can remove (Houlsby et al. 2011); the rest is overlap of classes
+    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of the entropy
+                          that more data can remove (Houlsby et al. 2011); the rest is class overlap
 
 Several rows together: joint draws of f, and a classifier's expected error.
 """
@@ -40,8 +40,8 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 @check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
-    1 - max_c P(f favours class c), without the link's noise: in closed form (two or ordered
-    classes) or by quadrature (error about 1e-9).
+    1 - max_c P(f favors class c), without the link's noise: in closed form (two or ordered classes)
+    or by quadrature (error about 1e-9).
 
     :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as in `predict_marginals`, for a likelihood without class probabilities, or
@@ -63,7 +63,7 @@ def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
     """
     H[p(y | x)] of `gpflow_bsvm.prediction.predict_probabilities`.
 
-    Arguments and errors as in `variation_ratio`.
+    Arguments and errors are as in `variation_ratio`.
 
     :return: nats, from 0 to log C.
     """
@@ -79,11 +79,11 @@ def mutual_information(
 ) -> AnyNDArray:
     """
     H[mean_s p(y | f_s)] - mean_s H[p(y | f_s)] over quasi-random draws f_s of q, the same for all
-    rows, so that it is never negative and smooth in x.
+    rows. The result is never negative, and smooth in x.
 
-    Arguments and errors as in `variation_ratio`.
+    Arguments and errors are as in `variation_ratio`.
 
-    :param num_samples: number of draws S, best a power of 2. The error decreases almost as 1/S.
+    :param num_samples: number of draws S, ideally a power of 2. The error decreases almost as 1/S.
     :return: [N], in nats, from 0 to log C.
     """
     check_whole(1, num_samples=num_samples)
@@ -114,7 +114,7 @@ def margin(model: Model, X: Any) -> AnyNDArray:
     """
     The largest probability minus the second largest, *small* for uncertain predictions.
 
-    Arguments and errors as in `gpflow_bsvm.prediction.variation_ratio`.
+    Arguments and errors are as in `gpflow_bsvm.prediction.variation_ratio`.
 
     :return: [N], from 0 to 1.
     """
@@ -131,14 +131,14 @@ def latent_variance(model: Model, X: Any) -> AnyNDArray:
     Variance of f(x) under q, averaged over latent functions. It is large far from all data of any
     class.
 
-    Arguments and errors as in `gpflow_bsvm.prediction.predict_marginals`.
+    Arguments and errors are as in `gpflow_bsvm.prediction.predict_marginals`.
 
     :return: [N], in squared margins; for a regressor in squared units of y.
     """
     return np.asarray(predict_marginals(model, X)[1].mean(axis=1))
 
 
-#: Largest number of rows in a joint draw, with a covariance of some 200 MB.
+#: Largest number of rows in a joint draw, with a covariance of about 200 MB.
 MOST_ROWS = 5000
 
 
@@ -158,7 +158,7 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
     if source.num_rows > MOST_ROWS:
         raise ValueError(
             f"joint draws of {source.num_rows} rows need their covariance; give at most "
-            f"{MOST_ROWS} rows, such as a random part of them"
+            f"{MOST_ROWS} rows, for example a random sample"
         )
     X = map_over(source, attrgetter("X"))
     mean, covariance = model.predict_f(X, full_cov=True)  # [N, L], [L, N, N]
@@ -175,7 +175,7 @@ def draw_probabilities(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
 ) -> AnyNDArray:
     """
-    p(y = c | f_s) under the draws of `draw_f`. Arguments and errors are the same.
+    p(y = c | f_s) for the draws f_s of `draw_f`, with the same arguments and errors.
 
     :return: probabilities of all classes.
     :raise ValueError: as in `gpflow_bsvm.prediction.variation_ratio`.
@@ -200,7 +200,7 @@ class ExpectedError(NamedTuple):
 @takes_estimators
 def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
-    The expected error of a classifier on unlabelled rows, the mean over rows of 1 - max_c p_c. Its
+    The expected error of a classifier on unlabeled rows, the mean over rows of 1 - max_c p_c. Its
     uncertainty is the deviation of mean_n (1 - p(y_n | f_s)) over joint draws f_s of q, with y_n
     the predicted classes. This excludes the noise of labels given f.
 

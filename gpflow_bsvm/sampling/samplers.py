@@ -112,13 +112,13 @@ def _latents_last(part: tf.Tensor) -> tf.Tensor:
 @dataclass(frozen=True)
 class HMC(Sampler):
     """
-    Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, for any likelihood,
-    as a reference for `Gibbs` and q. As in `Gibbs`, draws ignore the residual variance of a sparse
-    model, and all rows must fit into memory.
+    Draws of s from p(s) prod_n L(y_n | f_n)^weight with TFP's No-U-Turn sampler, for any
+    likelihood, as a reference for `Gibbs` and q. As in `Gibbs`, draws ignore the residual variance
+    of a sparse model, and all rows must fit into memory.
 
-    :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`.
-    :ivar burn_in: number of initial draws to discard per chain; the step size adapts in four fifths
-        of it.
+    :ivar num_draws: as in `Gibbs`; so are `num_chains` and `seed`.
+    :ivar burn_in: number of initial draws to discard per chain; the step size adapts during four
+        fifths of these.
     """
 
     def __post_init__(self) -> None:

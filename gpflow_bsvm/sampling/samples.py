@@ -1,4 +1,4 @@
-"""Posterior draws of s by any sampler, and predictions averaged over draws."""
+"""Posterior draws of s from any sampler, and predictions averaged over draws."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Samples:
         return mean.numpy(), variance.numpy()
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: mean and variance of y over all draws, as by `model.predict_y`."""
+        """:return: mean and variance of y over all draws, as in `model.predict_y`."""
         predict = compiled_predict.bind(self.model.likelihood)
 
         def moments(rows: Projected) -> tuple[AnyNDArray, AnyNDArray]:
@@ -171,7 +171,7 @@ class Sampler(Algorithm):
     """Base of `Gibbs` and `HMC`: draws blocks and selects draws to keep."""
 
     grows = "num_draws"
-    instead = "HMC, which takes any"
+    instead = "HMC, which accepts any likelihood"
     #: Number of draws between updates of the progress bar.
     block: ClassVar[int] = 50
     _what = "draws"
@@ -210,11 +210,11 @@ class Sampler(Algorithm):
         every: int = 1,
     ) -> Samples:
         """
-        :param data: X [N, D] and Y [N, P]; None: the data stored in the model.
-        :param sample_weight: [N], powers of the likelihood; None: all are 1.
-        :param progress: show a progress bar; None: on a terminal only.
-        :param checkpoint: and `every`: as in `Algorithm.run`, with blocks of 50 draws as steps. A
-            larger `num_draws` continues for longer.
+        :param data: X [N, D] and Y [N, P]; if None, the data stored in the model.
+        :param sample_weight: [N], powers of the likelihood; if None, all are 1.
+        :param progress: whether to show a progress bar; if None, only on a terminal.
+        :param checkpoint: as in `Algorithm.run`; so is `every`, in blocks of 50 draws. With a
+            larger `num_draws`, sampling continues for longer.
         :return: the draws; the model's q does not change.
         :raise ValueError: for bad data, a likelihood that lacks a required hook, or a checkpoint of
             another fit.

@@ -193,7 +193,7 @@ def test_rows_that_came_since_are_an_error(data, stored, tmp_path):
     with pytest.raises(ValueError, match=r"data X was \[150, 2\].*, is \[157, 2\]"):
         make().fit(blocks(*more), checkpoint=stored)
     make().fit(Blocks(Given(data)), checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="ended after 157 rows, an earlier pass had 150"):
+    with pytest.raises(ValueError, match="ended after 157 rows, but an earlier pass had 150"):
         make().fit(Blocks(Given(more)), checkpoint=tmp_path)
 
 

@@ -200,7 +200,7 @@ def test_texts_that_are_no_numbers(data, tmp_path):
         (
             lambda d: Blocks(block_list(d), num_rows=250),
             ValueError,
-            "after 200 .* said to have 250",
+            "after 200 .* should have 250",
         ),
         (
             lambda d: [*block_list(d), (d[0][:, :1], d[1])],

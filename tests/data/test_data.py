@@ -141,7 +141,7 @@ def test_what_a_dataset_cannot_do(data):
     endless = tf.data.Dataset.from_tensor_slices(data).batch(10).repeat()
     with pytest.raises(ValueError, match=r"repeats endlessly.*leave out repeat\(\), or use SVI"):
         CAVI().run(make_model(data), endless)
-    with pytest.raises(ValueError, match=r"a site of every row.*give arrays .* or use ML2"):
+    with pytest.raises(ValueError, match=r"a site for every row.*give arrays .* or use ML2"):
         VEM().run(make_model(data), dataset_of(data, [50]))
     empty = tf.data.Dataset.from_tensor_slices(data).batch(10).take(0)
     with pytest.raises(ValueError, match="the dataset is empty"):

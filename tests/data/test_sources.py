@@ -357,7 +357,7 @@ def test_learning_from_files_is_learning_from_arrays(data, weight, given):
 
 def test_what_needs_rows_by_number_says_so(data, given):
     anew = Blocks(lambda: iter([data]), num_rows=N)  # nobody knows in which order
-    with pytest.raises(ValueError, match=r"a site of every row.*give arrays .* or use ML2"):
+    with pytest.raises(ValueError, match=r"a site for every row.*give arrays .* or use ML2"):
         VEM().run(make_model(data), anew)
     for rows in (given["parquet"][0], given["list"][0]):
         model = make_model(data)
@@ -368,5 +368,5 @@ def test_what_needs_rows_by_number_says_so(data, given):
 
 def test_weights_are_part_of_what_is_read(data, given):
     for rows in (given["parquet"][0], given["list"][0], open_data(make_model(data), data)):
-        with pytest.raises(ValueError, match=r"weights, as third component .*weight=..."):
+        with pytest.raises(ValueError, match=r"weights: as the third component .*weight=..."):
             CAVI().run(make_model(data), rows, sample_weight=np.ones(N))

@@ -388,7 +388,7 @@ def test_a_training_that_diverges_ends_with_what_was_best(rows):
     wild = tf_keras.optimizers.SGD(1e300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(FloatingPointError, match="reduce the rates of the optimisers"):
+        with pytest.raises(FloatingPointError, match="reduce the rates of the optimizers"):
             ML2(batch_size=8, max_steps=4, every=1, network_optimizer=wild).run(model, rows)
     for old, new in zip(before, weights(model)):
         np.testing.assert_array_equal(old, new)

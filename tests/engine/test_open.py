@@ -176,5 +176,5 @@ def test_numbers_whose_squares_overflow(data, big, sparse):
     X[3, 1] = big
     where = "" if sparse else r" \(row 3, column 1\)"
     model = gb.models.LinearBSVM(2, Hinge())
-    with pytest.raises(ValueError, match=rf"X holds a number above 1e\+154{where}, and its square"):
+    with pytest.raises(ValueError, match=rf"X holds a number above 1e\+154{where}, whose square"):
         CAVI().run(model, (scipy.sparse.csr_matrix(X) if sparse else X, data[1]))

@@ -229,7 +229,7 @@ def test_inducing_points_that_steps_have_taken_from_the_rows(data):
     mean, variance = model.predict_f(X)
     assert np.abs(mean / np.sqrt(variance)).max() < 1e-3
     assert any(
-        NOTHING in one and "at the rows f is as under the prior; kernel or" in one for one in told
+        NOTHING in one and "f at the rows is as under the prior; kernel or" in one for one in told
     )
 
 
@@ -240,7 +240,7 @@ def test_a_kernel_of_which_only_white_noise_is_left():
     kernel = gpflow.kernels.SquaredExponential() + gpflow.kernels.White(0.1)
     model = seeger2000.FactorVGP((X, Y), kernel, Hinge(1000.0, bound="exact"), rank=2)
     told = told_by(lambda: NestedLoop(max_steps=1, inner_iterations=50).run(model))
-    assert any(NOTHING in one and "at the rows f is as under the prior" in one for one in told)
+    assert any(NOTHING in one and "f at the rows is as under the prior" in one for one in told)
 
 
 def test_weights_of_columns_that_are_too_small(data):

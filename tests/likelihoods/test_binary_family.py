@@ -154,5 +154,5 @@ def test_the_engine_takes_them_as_they_are(likelihood):
 
 @pytest.mark.parametrize("make", [SquaredHinge, NormalizedHinge])
 def test_bad_options(make):
-    with pytest.raises(ValueError, match="penalty must be positive and finite"):
+    with pytest.raises(ValueError, match="penalty must be a positive, finite number"):
         make(0.0)

@@ -277,11 +277,11 @@ def test_bad_labels(labels, message):
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match="num_classes must be at least 2"):
+    with pytest.raises(ValueError, match="num_classes must be an integer and at least 2"):
         CrammerSinger(1)
     with pytest.raises(ValueError, match="bound must be one of"):
         CrammerSinger(3, bound="tight")
-    with pytest.raises(ValueError, match="penalty must be positive"):
+    with pytest.raises(ValueError, match="penalty must be a positive"):
         CrammerSinger(3, penalty=0.0)
     with pytest.raises(ValueError, match="CrammerSinger needs num_latent_gps=3, got 1"):
         kernel, Z = gpflow.kernels.SquaredExponential(), np.zeros((1, 2))

@@ -167,9 +167,9 @@ def test_draws_of_levels_have_the_means_of_their_local_variables():
 
 
 def test_no_normaliser_where_none_is_known():
-    with pytest.raises(ValueError, match="LevelHinge has no normaliser"):
+    with pytest.raises(ValueError, match="LevelHinge has no normalizer"):
         LevelHinge(normalizer=True)
     likelihood = LevelHinge()
     gpflow.set_trainable(likelihood.penalty, True)
-    with pytest.raises(ValueError, match="goes to 0: choose by"):
+    with pytest.raises(ValueError, match="goes to 0: choose a"):
         likelihood.check_learnable()

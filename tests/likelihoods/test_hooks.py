@@ -107,10 +107,10 @@ def test_the_missing_hook_is_named_with_who_has_it():
     check_hook(Hinge(), "point_sites")
     message = (
         r"^CrammerSinger has no sites at a point \(`point_sites`\); use Hinge, "
-        r"OneVsRest or EpsilonInsensitive, or CAVI, which takes any$"
+        r"OneVsRest or EpsilonInsensitive, or CAVI, which accepts any$"
     )
     with pytest.raises(ValueError, match=message):
-        check_hook(CrammerSinger(3), "point_sites", "CAVI, which takes any")
+        check_hook(CrammerSinger(3), "point_sites", "CAVI, which accepts any")
 
 
 def test_what_is_optional_is_asked_through_functions():
@@ -134,7 +134,7 @@ def test_one_spelling_of_counts_and_classes():
     np.testing.assert_array_equal(with_both_classes(np.array([[0.25]])), [[0.75, 0.25]])
     np.testing.assert_array_equal(with_both_classes(np.eye(3)), np.eye(3))
     check_one_label(CrammerSinger(3), 3)
-    with pytest.raises(ValueError, match="a row has 3 binary labels here"):
+    with pytest.raises(ValueError, match="each row has 3 binary labels"):
         check_one_label(Hinge(), 3)
 
 
@@ -198,7 +198,7 @@ def test_an_empty_batch(likelihood):
 @pytest.mark.parametrize("penalty", ["2", None, True, [2.0], 0, -1.0, np.inf, np.nan])
 def test_a_penalty_is_a_number(penalty):
     for make in (Hinge, SquaredHinge, NormalizedHinge):
-        with pytest.raises(ValueError, match="penalty must be positive and finite, a number"):
+        with pytest.raises(ValueError, match="penalty must be a positive, finite number"):
             make(penalty)
     for two in (2, np.float32(2), np.array(2.0), tf.constant(2.0)):
         assert Hinge(two).penalty.numpy() == 2 and Hinge(two).penalty.dtype == tf.float64
@@ -207,7 +207,7 @@ def test_a_penalty_is_a_number(penalty):
 @pytest.mark.parametrize("num_classes", [2.5, 3.0, "3", None, 1, True])
 def test_a_number_of_classes_is_an_integer(num_classes):
     for make in (CrammerSinger, OneVsRest):
-        with pytest.raises(ValueError, match="num_classes must be at least 2, and an integer"):
+        with pytest.raises(ValueError, match="num_classes must be an integer and at least 2"):
             make(num_classes)
     assert CrammerSinger(np.int64(3)).num_classes == 3
 

@@ -265,7 +265,7 @@ def test_levels_that_are_none():
         Levels(np.array([0.2, 0.7]), np.ones((2, 2)), np.zeros(2))
     with pytest.raises(ValueError, match="must be Levels, such as"):
         LevelHinge(levels=9)
-    with pytest.raises(ValueError, match="LevelHinge has no normaliser"):
+    with pytest.raises(ValueError, match="LevelHinge has no normalizer"):
         LevelHinge(normalizer=True)
 
 

@@ -258,10 +258,10 @@ def test_several_columns_add_up(rng):
     "kwargs, match",
     [
         ({"bound": "tight"}, "bound must be one of"),
-        ({"penalty": 0.0}, "penalty must be positive and finite"),
-        ({"penalty": -1.0}, "penalty must be positive and finite"),
-        ({"penalty": np.nan}, "penalty must be positive and finite"),
-        ({"penalty": np.inf}, "penalty must be positive and finite"),
+        ({"penalty": 0.0}, "penalty must be a positive, finite number"),
+        ({"penalty": -1.0}, "penalty must be a positive, finite number"),
+        ({"penalty": np.nan}, "penalty must be a positive, finite number"),
+        ({"penalty": np.inf}, "penalty must be a positive, finite number"),
     ],
 )
 def test_bad_options_are_refused(kwargs, match):

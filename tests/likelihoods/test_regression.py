@@ -276,15 +276,15 @@ def test_draws_are_about_q():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: EpsilonInsensitive(epsilon=0.0), "epsilon must be positive"),
-        (lambda: EpsilonInsensitive(penalty=-1), "penalty must be positive"),
+        (lambda: EpsilonInsensitive(epsilon=0.0), "epsilon must be a positive"),
+        (lambda: EpsilonInsensitive(penalty=-1), "penalty must be a positive"),
         (lambda: Quantile((0.5, 0.1)), "levels must increase within"),
         (lambda: Quantile((0.5, 1.0)), "levels must increase within"),
         (lambda: Quantile((0.5,)), "tied=False"),
-        (lambda: Quantile(scale=0), "scale must be positive"),
-        (lambda: Ordinal(1), "num_classes must be at least 2"),
+        (lambda: Quantile(scale=0), "scale must be a positive"),
+        (lambda: Ordinal(1), "num_classes must be an integer and at least 2"),
         (lambda: Ordinal(3, thresholds=[1.0, 1.0]), "thresholds must be 2 increasing numbers"),
-        (lambda: OneClass(0.0), "penalty must be positive"),
+        (lambda: OneClass(0.0), "penalty must be a positive"),
     ],
 )
 def test_bad_options(make, message):
@@ -299,7 +299,7 @@ def test_bad_options(make, message):
         (EpsilonInsensitive(), ["a", "b", "c"], "classes need a classifier"),
         (Quantile(), [[1.0, 2.0]] * 3, r"Y must have shape \[..., 1\]"),
         (Ordinal(3), [0.0, 1.5, 2.0], "must be integers in 0..2"),
-        (OneClass(), [1.0, 1.0, -1.0], "all of label 1, got -1.0"),
+        (OneClass(), [1.0, 1.0, -1.0], "all with label 1, got -1.0"),
     ],
 )
 def test_bad_labels(likelihood, Y, message):

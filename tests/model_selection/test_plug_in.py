@@ -94,7 +94,7 @@ def test_what_cannot_be_plugged_in(data):
         plug_in(BSVM(kernel, SquaredHinge(), X))
     with pytest.raises(ValueError, match="no mean function, but the model has Constant"):
         plug_in(BSVM(kernel, Hinge(), X, mean_function=gpflow.functions.Constant(1.0)))
-    with pytest.raises(ValueError, match="of one lengthscale for all columns, got"):
+    with pytest.raises(ValueError, match="with one lengthscale for all columns, got"):
         plug_in(BSVM(kernel, Hinge(), X), rbf=True)
     with pytest.raises(NotFittedError):
         plug_in(gb.BSVMClassifier())

@@ -179,7 +179,7 @@ def test_a_switched_likelihood(data, part):
     np.testing.assert_allclose(found, as_svgp(model).predict_log_density(rows), rtol=1e-8)
     batch = gb.models.BatchBSVM(rows, SE(2.0), likelihood)
     assert batch.num_latent_gps == 1
-    with pytest.raises(ValueError, match=r"Y's last column, must be integers in 0..1, got 2"):
+    with pytest.raises(ValueError, match=r"Y's last column\) must be integers in 0..1, got 2"):
         batch.elbo((X, np.hstack([Y, which + 1])))
     with pytest.raises(ValueError, match=r"then the number of a likelihood \(shape \[N, 2\]\)"):
         make_model(data, likelihood=likelihood).natgrad_step(data, 0.5)

@@ -259,8 +259,8 @@ def test_sparse_rows_must_be_finite(sparse, bad):
         (np.ones((3, 3)), r"got \[3, 3\]"),
         (np.diag([1.0, 1.0, 1.0, -2.0]), "not positive definite: its smallest eigenvalue is -2"),
         (np.ones((4, 4)), "not positive definite"),
-        (np.full((4, 4), np.nan), "not symmetric|not positive definite"),
-        (np.eye(4) + np.eye(4, k=1), "not symmetric"),
+        (np.full((4, 4), np.nan), "must be symmetric|not positive definite"),
+        (np.eye(4) + np.eye(4, k=1), "must be symmetric"),
     ],
 )
 def test_bad_priors(Sigma, match):

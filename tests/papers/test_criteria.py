@@ -179,7 +179,7 @@ def test_gradient_is_by_what_is_trainable(data):
 @pytest.mark.parametrize("penalty", [0, -1.0, np.inf, np.nan, "1"])
 def test_bad_penalties(data, penalty):
     for call in (svm_mode, GACV(), LeaveOneOut()):
-        with pytest.raises(ValueError, match="penalty must be positive and finite"):
+        with pytest.raises(ValueError, match="penalty must be a positive, finite number"):
             call(make_kernel(), data, penalty)
 
 

@@ -285,7 +285,7 @@ def test_what_it_has_not_is_told(data):
     for method in ("Nelder-Mead", "L-BFGS-B"):
         with pytest.raises(ValueError, match=r"no value: SampledEvidence\(rungs=12\)"):
             optimise(criterion, kernel, data, 1.0, method=method)
-    with pytest.raises(ValueError, match="penalty must be positive and finite"):
+    with pytest.raises(ValueError, match="penalty must be a positive, finite number"):
         criterion.gradient(kernel, data, -1.0)
     with pytest.raises(ValueError, match="one class only"):
         criterion.gradient(kernel, (data[0], np.ones((50, 1))), 1.0)

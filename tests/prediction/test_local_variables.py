@@ -310,7 +310,7 @@ def test_bad_local_variables():
     with pytest.raises(ValueError, match="X has 3 columns"):
         predict_f_given(model, data, good, np.ones((4, 3)))
     classes, labelled = three_classes(data)
-    with pytest.raises(ValueError, match=r"no sites of given local variables.*use Hinge or One"):
+    with pytest.raises(ValueError, match=r"no sites for given local variables.*use Hinge or One"):
         predict_f_given(classes, labelled, np.ones((60, 3)), data[0])
     with pytest.raises(ValueError, match="Probit has no local variables"):
         augmented_elbo(make_model(data, likelihood=gb.likelihoods.Probit()), data)

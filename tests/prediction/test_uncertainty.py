@@ -169,7 +169,7 @@ def test_bad_input(four, binary):
     several_labels = gb.models.BSVM(
         gpflow.kernels.SquaredExponential(), Hinge(), X_NEW[:2].copy(), num_latent_gps=3
     )
-    with pytest.raises(ValueError, match="3 binary labels here"):
+    with pytest.raises(ValueError, match="3 binary labels"):
         predictive_entropy(several_labels, X_NEW)
 
 

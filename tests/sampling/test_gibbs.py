@@ -232,7 +232,7 @@ def test_bad_options():
 
 
 def test_what_does_not_go_together(data):
-    with pytest.raises(ValueError, match=r"no augmentation to draw from .*or HMC, which takes any"):
+    with pytest.raises(ValueError, match=r"no augmentation to draw from .*HMC, which accepts any"):
         Gibbs().run(make_model(data, likelihood=Logistic()), data)
     with pytest.raises(ValueError, match="only weights of 0 and 1"):
         Gibbs().run(make_model(data), data, sample_weight=np.full(40, 0.5))
