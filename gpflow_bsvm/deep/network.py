@@ -151,7 +151,7 @@ def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArra
     """
     if network is None:
         raise ValueError(
-            "it holds a network's weights without layers: give the network, as in "
+            "it holds a network's weights, not its layers: give the network, as in "
             "gpflow_bsvm.load(path, network=...)"
         )
     if [*names] == [*names_of(network), "moving_mean", "moving_variance"]:

@@ -188,7 +188,7 @@ def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
         return classes
     if unknown := [name for name in names if name not in classes.tolist()]:
         raise ValueError(
-            f"the source has classes {unknown}; the classes are {classes.tolist()}: refit with "
-            "rows of all classes"
+            f"classes {unknown} of the source are not among {classes.tolist()}: refit with rows "
+            "of all classes"
         )
     return np.array([names.index(one) if one in names else -1 for one in classes.tolist()])

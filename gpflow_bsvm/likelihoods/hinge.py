@@ -161,7 +161,8 @@ class HingeSum(Penalized):
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
         :return: p(y, lambda | f) as a Gaussian in f, where w = 1 / lambda; every hinge must depend
-            on a single latent function. For two classes: precision w and precision-mean y (a + w).
+            on a single latent function. For two classes: precision w and precision-mean
+            y (penalty / 2 + w).
         """
         check_hook(self, "local_sites")
         w = tf.convert_to_tensor(w)

@@ -97,7 +97,7 @@ class LevelHinges(Classification, HingeSum):
         where m_k and s_k are the mean and deviation of f_k. At the minimum of the loss, this is the
         true P, the inverse link of a proper composite loss (Reid & Williamson 2010).
 
-        :return: scale logit P + offset, for each of the G targets.
+        :return: scale * logit P + offset, for each of the G targets.
         """
         if self.link == "stationary":
             variance = self._seen_through(Fvar, np.square(self.W))

@@ -217,8 +217,8 @@ class Quantile(HingeSum):
       not cross where scale + g_1 is positive. `num_latent_gps=2`.
     - independent: f_k = g_k and Q = K. `num_latent_gps=K`.
 
-    Training maximizes the product of the densities to the power Q / K, so that K levels weigh as
-    much as Q functions. Each density is normalized, so that the evidence determines `penalty`,
+    Training maximizes the product of the densities to the power Q / K, so that the K densities
+    together count as Q. Each density is normalized, so that the evidence determines `penalty`,
     which is trainable.
 
     `predict_y` returns the mean and variance under q of the quantiles, [N, K] each; the quantiles

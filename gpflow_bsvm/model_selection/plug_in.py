@@ -30,8 +30,8 @@ def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
 def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
     """
     :return: k(x, x2), [N, N2].
-    :raise TypeError: unless it is a kernel of one latent function.
-    :raise ValueError: if it is not finite.
+    :raise TypeError: unless `kernel` is a kernel of one latent function.
+    :raise ValueError: if the matrix is not finite.
     """
     if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
         raise TypeError(

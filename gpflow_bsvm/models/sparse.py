@@ -207,8 +207,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         Arguments are as in `gpflow.models.SVGP`.
 
-        :param kwargs: `num_latent_gps` (default: the number that likelihood or kernel needs), and
-            other options of GPflow.
+        :param kwargs: `num_latent_gps` (default: as many as the likelihood or the kernel
+            needs), and other options of GPflow.
         :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
             (closed-form steps treat each separately), or if the likelihood needs another number of
             latent functions.

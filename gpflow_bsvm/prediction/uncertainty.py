@@ -40,8 +40,8 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 @check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
-    1 - max_c P(f favors class c), without the link's noise: in closed form (two or ordered classes)
-    or by quadrature (error about 1e-9).
+    1 - max_c P(f favors class c), without the link's noise: in closed form (two classes, or
+    ordered classes) or by quadrature (error about 1e-9).
 
     :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as in `predict_marginals`, for a likelihood without class probabilities, or

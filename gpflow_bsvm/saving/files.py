@@ -106,8 +106,8 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
         found = header["format"]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} is not a complete file of gpflow_bsvm.save ({error}); read a pickle with "
-            "joblib.load, but only if you trust its author, because this runs code in the file"
+            f"{path} is not a complete file from gpflow_bsvm.save ({error}); if it is a pickle, "
+            "use joblib.load, but only if you trust its author, because this runs code in the file"
         ) from error
     if found != FORMAT or not isinstance(header.get("settings"), dict):
         raise ValueError(

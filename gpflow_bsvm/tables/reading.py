@@ -50,7 +50,7 @@ class Reading:
     :ivar thousands: the sign between groups of three digits.
     :ivar names: all column names of a CSV file without a header.
     :ivar separator: field separator; None: one that splits the first lines into equally many.
-    :ivar encoding: text encoding; None: the encoding of a byte order mark, else UTF-8.
+    :ivar encoding: text encoding; None: as a byte order mark indicates, else UTF-8.
     """
 
     target: str | None = None

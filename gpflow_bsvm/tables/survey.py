@@ -24,7 +24,7 @@ _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
 _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
-_AS_DATES = "dates must be like 2020-01-31 12:30 and times like 15:30, so convert the column, "
+_AS_DATES = "dates are read as in 2020-01-31 12:30 and times as in 15:30: convert the column, "
 #: Most characters of a string that may mean a missing value.
 _MOST_SIGNS = 40
 #: Values have units if there are this many different values, and this share of them has a unit.
@@ -195,7 +195,7 @@ class Survey:
         _, lost = days(texts)
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
-            none = f"give na_values={odd!r} if they mean a missing value, " if few else ""
+            none = f"give na_values={odd!r} if these are missing values, " if few else ""
             raise self._refusal("words", odd[:3], _AS_DATES + none)
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 

@@ -244,7 +244,7 @@ def test_any_flipped_bit_of_the_last_bytes_is_harmless_or_told(path):
                 assert type(gb.load(path)) is gpflow.kernels.SquaredExponential
             except ValueError as error:
                 assert re.search(
-                    r"model\.bsvm is not a complete file of .*it is damaged", str(error)
+                    r"model\.bsvm is not a complete file from .*it is damaged", str(error)
                 )
 
 

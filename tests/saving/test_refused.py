@@ -172,7 +172,7 @@ def rewrite(path, change):
         (lambda header: header.update(format=1), "has format 1.*reads format 4"),
         (lambda header: header["content"].update({"class": "os.system"}), "holds a os.system"),
         (lambda header: header["content"].update({"kind": "code"}), "cannot be loaded"),
-        (lambda header: header.pop("format"), "complete file of"),
+        (lambda header: header.pop("format"), "complete file from"),
     ],
 )
 def test_descriptions_that_fit_nothing(path, change, what):

@@ -33,7 +33,7 @@ def test_dates_of_another_form_are_told_at_once(tmp_path):
         ),
         (
             {"dates": ["a"]},
-            r"'14.02.2023' \(row 0\), .*: dates must be like 2020-01-31 12:30 .*convert .*, or",
+            r"'14.02.2023' \(row 0\), .*: dates are read as in 2020-01-31 12:30 .*convert .*, or",
         ),
     ]:
         with pytest.raises(ValueError, match=message):

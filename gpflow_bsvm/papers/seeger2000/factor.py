@@ -242,8 +242,8 @@ def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
     needed = num_latents(likelihood, Y.shape[1])
     if needed != 1 or isinstance(kernel, MultioutputKernel):
         raise ValueError(
-            f"FactorVGP has one latent function, but {type(likelihood).__name__} for Y of "
-            f"{Y.shape[1]} columns with {type(kernel).__name__} needs more; use "
+            f"FactorVGP has one latent function, but {type(likelihood).__name__}, "
+            f"{type(kernel).__name__} and Y of shape {Y.shape} need more; use "
             "gpflow_bsvm.models.BatchBSVM, which has a full covariance"
         )
     if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
