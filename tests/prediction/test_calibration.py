@@ -270,7 +270,7 @@ def test_one_row_of_each_class_keeps_its_label(num_classes, options):
     X, y = np.random.default_rng(0).normal(size=(num_classes, 8)), np.arange(num_classes)
     options = {"loss": "hinge", "penalty": 16.0, "learn_kernel": "kernel" in options} | options
     estimator = gb.BSVMClassifier(**options)
-    with pytest.warns(UserWarning, match="more than one row, .* are not calibrated"):
+    with pytest.warns(UserWarning, match="more than one row each: .* are not calibrated"):
         estimator.fit(X, y)
     assert float(estimator.model_.likelihood.scale.numpy()) == 1
     np.testing.assert_array_equal(estimator.predict(X), y)
