@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow in a new process
 
+import atexit
+import gc
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from threading import RLock
@@ -68,6 +70,7 @@ def _one_model(
     """:return: the arguments `number` and `model`, and the results of the model on all folds."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
+    atexit.register(gc.freeze)  # collecting graphs at the end would take seconds
     tqdm.set_lock(RLock())  # its default lock would be leaked when an interrupt ends this process
     comparison = Comparison(dataset, settings, [model])
     comparison.run(progress=False)
