@@ -357,3 +357,11 @@ def test_without_its_extra_compare_tells_of_that_extra_and_no_other(tmp_path, mo
         monkeypatch.setitem(sys.modules, module, None)
     assert run("compare", path, "--output", tmp_path) == 2
     assert 'pip install "gpflow_bsvm[compare]"' in capsys.readouterr().err
+
+
+def test_weights_that_are_all_zero_are_told(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y,w\n" + "1,u,0\n2,v,0\n" * 10)
+    how = ["--target", "y", "--weight", "w", "--output", tmp_path / "m.npz"]
+    assert run("train", path, *how) == 2
+    assert "sample_weight must not be all zero" in capsys.readouterr().err
