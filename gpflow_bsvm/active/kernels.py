@@ -17,7 +17,7 @@ from ..engine.contracts import Model, open_data
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural
 from ..inference import CAVI
-from ..likelihoods.base import Classification
+from ..likelihoods.classes import Classification
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_log_density
 

@@ -22,7 +22,8 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Features, Projected, Projector, plain_points
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
-from ..likelihoods.base import Classification, clipped_sites, has_hook, slopes
+from ..likelihoods.base import clipped_sites, has_hook, slopes
+from ..likelihoods.classes import Classification
 from ..notices import warn
 from .run import History, Run
 

@@ -15,8 +15,7 @@ from gpflow.base import AnyNDArray, MeanAndVariance, TensorType
 from gpflow.config import default_float
 
 from ..checks import check_choice
-from .base import Classification
-from .classes import CategoricalLikelihood, normal_cdf
+from .classes import CategoricalLikelihood, Classification, normal_cdf
 from .hinge import HingeSum, Terms
 from .labels import check_binary_labels, check_columns, signs
 from .levels import LINKS, Levels, location_spread, log_probabilities, log_slopes

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine.shared_graph import Compiled
 from ..likelihoods import OneClass
-from ..likelihoods.base import Classification, check_penalty
+from ..likelihoods.base import check_penalty
+from ..likelihoods.classes import Classification
 
 
 @Compiled

@@ -194,7 +194,7 @@ def test_every_kind_of_leaf_comes_back():
     told = encoder.encode(value, "it")
     assert repr(ValueDecoder(encoder.arrays).decode(told)) == repr(value)
     (sites,) = told["items"][-1]["items"]
-    for cls in ("gpflow_bsvm.likelihoods.base.Classification", "os.system", "nowhere.Sites"):
+    for cls in ("gpflow_bsvm.likelihoods.classes.Classification", "os.system", "nowhere.Sites"):
         with pytest.raises(ValueError, match=f"{cls} is not a NamedTuple"):
             ValueDecoder(encoder.arrays).decode(sites | {"class": cls, "items": []})
     for bad in (object(), np.array([print]), {1, 2}):
