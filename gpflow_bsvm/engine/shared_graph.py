@@ -153,12 +153,14 @@ class Compiled:
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
 
-    def bind(self, *modules: Any) -> Callable[..., Any]:
+    def bind(self, *modules: Any, taped: bool = False) -> Callable[..., Any]:
         """
         :param modules: GPflow modules (or any object): the function's first arguments.
+        :param taped: whether a `tf.GradientTape` outside of graphs records calls, which then take
+            half as long again.
         :return: a callable of the remaining arguments, all tensors in structures of tuples.
         """
-        return Bound(self, modules)
+        return Bound(self, modules, taped)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call a function that takes no modules."""
@@ -195,8 +197,9 @@ class Compiled:
 class Bound:
     """A `Compiled` function with its modules; can be sent to another process."""
 
-    def __init__(self, compiled: Compiled, modules: tuple[Any, ...]) -> None:
+    def __init__(self, compiled: Compiled, modules: tuple[Any, ...], taped: bool) -> None:
         self._compiled = compiled
+        self._taped = taped
         self._modules = modules
         self._structure = look_into(modules)
         self._rebuild = Rebuild(modules, self._structure)
@@ -213,7 +216,10 @@ class Bound:
         values = self._structure.values()
         if found is not None:
             graph, result = found
-            return tf.nest.pack_sequence_as(result, graph(values, *tensors))
+            if self._taped or not tf.executing_eagerly():
+                return tf.nest.pack_sequence_as(result, graph(values, *tensors))
+            flat = graph.inference_fn.call_flat(*values, *tensors, *graph.captured_inputs)
+            return tf.nest.pack_sequence_as(result, flat)
         if self._compiled.rebuilds:
             return self._compiled.function(self._rebuild, values, *arguments)
         return self._compiled.function(*self._modules, *arguments)
@@ -240,7 +246,7 @@ class Bound:
         return concrete(traced, [raw_specs, *specs]), results[-1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bound, (self._compiled, self._modules)
+        return Bound, (self._compiled, self._modules, self._taped)
 
 
 class Rebuild:

@@ -2,7 +2,7 @@ r"""Sums of hinges of affine functions of f: `Hinge`, `OneClass` and `OneVsRest`
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -209,16 +209,12 @@ class HingeSum(Penalized):
         F = tf.convert_to_tensor(F)
         if self.latent_dim is not None:
             check_latents(self, F)
-        if W.shape[1] == 1:
-            F = F[..., None]
-        else:
-            F = tf.reshape(F, tf.concat([tf.shape(F)[:-1], [-1, W.shape[1]]], axis=0))
-        return _product(F, W.T)
+        return _product(F, W.T, 1)
 
     @check_shapes("values: [batch..., G, T]", "W: [T, Q]", "return: [batch..., L]")
     def _back(self, values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
         """:return: sum_k W_kq values_gk."""
-        return _flat(_product(values, W))
+        return _product(values, W, 2)
 
     @check_shapes("values: [batch..., G, T]", "return: [batch..., L, L]")
     def _joint(self, values: tf.Tensor) -> tf.Tensor:
@@ -231,11 +227,23 @@ class HingeSum(Penalized):
         return tf.reshape(blocks, tf.concat([tf.shape(values)[:-2], [side, side]], axis=0))
 
 
-def _product(values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
-    """:return: sum_a values_a W_ab, [..., B], for values [..., A]."""
-    if W.size == 1:  # the usual single hinge of f itself
-        return values if W.item() == 1 else values * tf.constant(W.item(), values.dtype)
-    return tf.tensordot(values, tf.constant(W, values.dtype), 1)
+def _product(values: tf.Tensor, W: AnyNDArray, axes: Literal[1, 2]) -> tf.Tensor:
+    """
+    :param values: [..., G A] if `axes` is 1, [..., G, A] if 2.
+    :param W: [A, B].
+    :return: sum_a values_ga W_ab, [..., G, B] if `axes` is 1, [..., G B] if 2. (`tf.tensordot`
+        would add three times as many operations to a graph.)
+    """
+    A, B = W.shape
+    rows = tf.reshape(values, [-1, A])
+    if W.size > 1 or W.item() != 1:  # not the usual single hinge of f itself
+        rows = tf.matmul(rows, tf.constant(W, values.dtype))
+    entries = values.shape[-axes:].num_elements()
+    if entries is None or len(values.shape) != axes + 1:
+        batch = tf.shape(values)[:-axes]
+        return tf.reshape(rows, tf.concat([batch, [-1, B] if axes == 1 else [-1]], axis=0))
+    groups = entries // A
+    return tf.reshape(rows, [-1, groups, B] if axes == 1 else [-1, groups * B])
 
 
 def _total(values: tf.Tensor) -> tf.Tensor:
