@@ -105,13 +105,25 @@ def total(features: Features, f: Marginals) -> Marginals:
     return Marginals(f.mean + features.mean, variance)
 
 
+@check_shapes("f.mean: [N, L]", "return: [N]")
+def expectations(likelihood: Likelihood, rows: Projected, f: Marginals) -> tf.Tensor:
+    """:return: weighted E_q log p(y_n | f_n) at the marginals `f` of Phi s."""
+    X, Y, weight = rows.batch
+    mean, variance = total(rows.features, f)
+    return weight[:, 0] * likelihood.variational_expectations(X, mean, variance, Y)
+
+
+@check_shapes("f.mean: [N, L]", "return[all]: [N, L]")
+def sites_of_rows(likelihood: Likelihood, rows: Projected, f: Marginals) -> Sites:
+    """:return: sites of f(x) at the marginals `f` of Phi s."""
+    mean, variance = total(rows.features, f)
+    return sites(likelihood, rows.batch.X, mean, variance, rows.batch.Y)
+
+
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """:return: sites of f(x) and expectations at the marginals `f` of Phi s."""
-    X, Y, weight = rows.batch
-    mean, variance = total(rows.features, f)
-    expectation = likelihood.variational_expectations(X, mean, variance, Y)
-    return Local(sites(likelihood, X, mean, variance, Y), weight[:, 0] * expectation)
+    return Local(sites_of_rows(likelihood, rows, f), expectations(likelihood, rows, f))
 
 
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
@@ -177,7 +189,7 @@ def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statist
 @check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
 def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
     """:return: sites at the marginals `f` of Phi s, and leave-one-out marginals of f(x_n)."""
-    sites = localise(likelihood, rows, f).sites
+    sites = sites_of_rows(likelihood, rows, f)
     w = rows.batch.weight * sites.w
     r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)

@@ -38,7 +38,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import (
     compiled_localise,
     compiled_sum_sites,
-    localise,
+    expectations,
     marginals,
     sum_sites,
 )
@@ -225,7 +225,7 @@ def site_bound(
     rows = project_batch(prior, batch, how)
     q = gaussian(sum_sites(rows, sites), share)[1]
     f = marginals(rows.features.phi, q)
-    return tf.reduce_sum(localise(likelihood, rows, f).expectation) - q.kl
+    return tf.reduce_sum(expectations(likelihood, rows, f)) - q.kl
 
 
 @check_shapes("q.c: [L, M]", "batch.X: [N, D]", "return: []")
@@ -235,7 +235,7 @@ def expectation(
     """:return: sum of E_q log p(y_n | f_n) under q(s)."""
     rows = project_batch(prior, batch, how)
     f = marginals(rows.features.phi, q)
-    return tf.reduce_sum(localise(likelihood, rows, f).expectation)
+    return tf.reduce_sum(expectations(likelihood, rows, f))
 
 
 @Compiled
