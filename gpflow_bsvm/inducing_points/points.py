@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import gpflow
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans
@@ -22,6 +23,7 @@ from ..data.sources import ArraySource
 from ..engine.contracts import Model, check_width, chunk_rows, open_all
 from ..engine.natural import compiled_solve, whiten
 from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projector
 from ..engine.statistics import compiled_localise
 
 #: Number of rows for k-means; beyond about 20 000 rows, the centers hardly change.
@@ -143,10 +145,12 @@ class SparseModel(Model, Protocol):
     """A model with q over inducing variables, such as `BSVM`."""
 
     inducing_variable: Any
-    mean_function: Any
     q_mu: Any
     q_sqrt: Any
     whiten: bool
+
+    def whitened_q(self, Lz: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean [L, M] and root [L, M, M] of q(Lz^-1 u)."""
 
 
 def check_exchangeable(model: SparseModel) -> None:
@@ -173,18 +177,29 @@ def exchange(model: SparseModel, Z: Any) -> None:
     check_width(model, Z)
     for first, again in duplicate_rows(Z):
         raise ValueError(f"rows {first} and {again} of Z are equal: remove duplicates")
-    mean, covariance = model.predict_f(Z, full_cov=True)  # [M, L], [L, M, M]
+    Lz = model.prior_factor()
+    mean, root = model.whitened_q(Lz)
+    phi = Projector(model.prior, Lz)(tf.convert_to_tensor(Z)).phi
     trainable = [p.trainable for p in (model.inducing_variable.Z, model.q_mu, model.q_sqrt)]
     model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
     Lz = model.prior_factor()
-    mean = tf.transpose(mean - model.mean_function(Z))
-    root = tf.linalg.cholesky(covariance + model.jitter * tf.eye(len(Z), dtype=mean.dtype))
+    mean = tf.linalg.matvec(phi, mean)
+    root = _root_at(phi, root, Lz)
     if model.whiten:
         mean, root = whiten(Lz, mean, root)
     model.q_mu = gpflow.Parameter(tf.transpose(mean))
     model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
     for part, flag in zip((model.inducing_variable.Z, model.q_mu, model.q_sqrt), trainable):
         gpflow.set_trainable(part, flag)
+
+
+@check_shapes("phi: [G, N, M]", "root: [L, M, M]", "Lz: [G, N, N]", "return: [L, N, N]")
+def _root_at(phi: tf.Tensor, root: tf.Tensor, Lz: tf.Tensor) -> tf.Tensor:
+    """:return: root of the covariance of f at N points with features phi and prior Lz Lz^T."""
+    known = tf.matmul(phi, phi, transpose_b=True)
+    spread = tf.matmul(phi, root)
+    prior = tf.matmul(Lz, Lz, transpose_b=True)
+    return tf.linalg.cholesky(prior - known + tf.matmul(spread, spread, transpose_b=True))
 
 
 def reselect(

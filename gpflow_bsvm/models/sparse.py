@@ -244,16 +244,20 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
         return remembered(self, "natural", (self.q_mu, self.q_sqrt, *whole), compute)
 
+    @check_shapes("Lz: [G, M, M]", "return[0]: [L, M]", "return[1]: [L, M, M]")
+    def whitened_q(self, Lz: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean and root of q(Lz^-1 u), Lz from `prior_factor`."""
+        mean = tf.transpose(self.q_mu)
+        root = tf.convert_to_tensor(self.q_sqrt)
+        return (mean, root) if self.whiten else whiten(Lz, mean, root)
+
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
         """:return: a function from X [N, D] to marginals of f(x) under q, with cached factors."""
         parts = (self.q_mu, self.q_sqrt, self.prior, self.whiten)
         return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
 
     def _predictor(self, Lz: tf.Tensor, taped: bool = False) -> Callable[[tf.Tensor], Marginals]:
-        mean = tf.transpose(self.q_mu)
-        root = tf.convert_to_tensor(self.q_sqrt)
-        if not self.whiten:
-            mean, root = whiten(Lz, mean, root)
+        mean, root = self.whitened_q(Lz)
         R = tf.linalg.matrix_transpose(root)  # once, not in each call
         return partial(_moments.bind(self.prior, taped=taped), tf.transpose(mean), R, Lz)
 
