@@ -68,12 +68,16 @@ def leads(rows: pd.DataFrame) -> str:
             scores.setdefault(over, []).append(name)
     leading = ", ".join(first["bsvm"][:-1]) + f" and {first['bsvm'][-1]}"
     others = [
-        f"{PEERS[who]} in {' and '.join(what)}" for who, what in first.items() if who != "bsvm"
+        f"{PEERS[who]} ranks first in {' and '.join(what)}"
+        for who, what in first.items()
+        if who != "bsvm"
     ]
-    leads = [f"in {' and '.join(names)} over {over}" for over, names in scores.items()]
+    (behind, names), *more = scores.items()
+    further = [f"; in {' and '.join(names)}, ahead of {over}" for over, names in more]
     return (
-        f"`bsvm` ranks first in {leading}, and {' and '.join(others)}. `bsvm` leads significantly "
-        f"(5 %, Friedman's test, then Nemenyi's) {', '.join(leads[:-1])}, and {leads[-1]}."
+        f"`bsvm` ranks first in {leading}; {' and '.join(others)}. In {' and '.join(names)}, "
+        f"`bsvm` is significantly ahead of {behind}{''.join(further)} (at 5 %, by Friedman's test, "
+        "then Nemenyi's)."
     )
 
 

@@ -34,8 +34,8 @@ def faster_svc(rows: pd.DataFrame) -> str:
     """By how much SVC's grid is done sooner."""
     small, large = _longer_than(rows, "svc, platt")
     return (
-        "SVC fits faster, even with its grid search: by a median factor of "
-        f"{small:.1f} on sets below 1000 rows, and of {large:.1f} above 3000"
+        f"The classifier takes {small:.1f} times as long on sets with fewer than 1000 rows, and "
+        f"{large:.1f} times as long on sets with 3000 or more rows"
     )
 
 
@@ -58,7 +58,7 @@ def slowest(rows: pd.DataFrame) -> str:
     ours, svc = vowel.loc["bsvm"], vowel.loc["svc, platt"]
     return (
         f"on vowel ({ours['n']} rows, {ours['classes']} classes) the classifier errs on "
-        f"{100 * ours['error']:.1f} % of rows, SVC on {100 * svc['error']:.1f} %"
+        f"{100 * ours['error']:.1f} % of rows, and SVC on {100 * svc['error']:.1f} %"
     )
 
 
@@ -75,8 +75,8 @@ def before_svgp(rows: pd.DataFrame) -> str:
         if ranks(tables[name])[1] < 0.05 and apart(tables[name]).loc["bsvm", "svgp"] < 0.05
     ]
     return (
-        f"On {rows['data'].nunique()} sets, `BSVMClassifier` ranks ahead of SVGP on average in "
-        f"{listed(ahead)}, significantly so in {listed(sure)}."
+        f"On {rows['data'].nunique()} sets, the mean rank of `BSVMClassifier` is better than "
+        f"SVGP's in {listed(ahead)}. The difference is significant in {listed(sure)}."
     )
 
 
@@ -94,9 +94,9 @@ def few(rows: pd.DataFrame) -> str:
     means = np.exp(np.log(ratio.unstack("n")).mean())
     least = f"{means.min():.2f}".removeprefix("0")
     return (
-        f"On {rows['data'].nunique()} sets cut down to between {means.index.min()} and "
-        f"{means.index.max()} rows, the classifier's NLL is {least} to {means.max():.2f} times "
-        "that of the better of logistic regression and SVC"
+        f"We cut {rows['data'].nunique()} sets down to between {means.index.min()} and "
+        f"{means.index.max()} rows. The classifier's NLL is then {least} to {means.max():.2f} "
+        "times the NLL of logistic regression or SVC, whichever is better"
     )
 
 
@@ -124,7 +124,7 @@ def hybrids(rows: pd.DataFrame) -> str:
     return (
         f"with each of {len(ours.loc['mnist'])} seeds, but takes {slower.min():.2f} to "
         f"{slower.max():.2f} times as long (medians). On a small part of CIFAR-10 it errs on "
-        f"{more} of the images, softmax on {less}"
+        f"{more} of the images, and softmax on {less}"
     )
 
 
@@ -173,7 +173,7 @@ def scale() -> str:
     from gpflow_bsvm.estimators.specification import FIRST_INDUCING
 
     most = training.GROWTH * FIRST_INDUCING
-    return f"now on up to {choice.SCALE_ROWS:,} rows and with up to {most} inducing points"
+    return f"on up to {choice.SCALE_ROWS:,} rows and with up to {most} inducing points"
 
 
 @claim(GUIDE + "kernels.md")
@@ -231,9 +231,9 @@ def inducing_points() -> str:
     two, ten = 2, 20
     assert most(160_000, two) <= 1.25 * FIRST_INDUCING < most(150_000, two)  # else M stays
     return (
-        f"with two classes and levels, at most {most(5000, two)} for 5000 rows, "
-        f"{most(50_000, two)} for 50 000, and 100 from 160 000 on; with ten classes, at most "
-        f"{most(5000, ten)} for 5000."
+        f"With two classes and levels, the limit is {most(5000, two)} points for 5000 rows, "
+        f"{most(50_000, two)} points for 50 000 rows, and 100 points for 160 000 or more rows. "
+        f"With ten classes, it is {most(5000, ten)} points for 5000 rows."
     )
 
 

@@ -51,9 +51,9 @@ def error(model):
 # %% [markdown]
 # ## 1. A loop
 #
-# A policy is a function of model and rows; the row with the largest score is labeled next.
-# `Streaming` adds the new label to q in tens of milliseconds. After 20 labels, `best_kernel`
-# chooses the kernel by the leave-one-out density of the labels.
+# A policy is a function of model and rows. It gives each row a score, and the row with the largest
+# score is labeled next. `Streaming` adds the new label to q in tens of milliseconds. After 20
+# labels, `best_kernel` chooses the kernel by the leave-one-out density of the labels.
 
 # %%
 random = np.random.default_rng(1)
@@ -84,8 +84,9 @@ for name, policy in policies.items():
 # %% [markdown]
 # ## 2. How far updates are from a refit
 #
-# Sites of earlier rows stay as they were when they were new. If that matters, `CAVI` passes over
-# all labeled rows again. From here on, we use the last model, whose rows were chosen at random.
+# `Streaming` does not update the sites (the Gaussian factors) of earlier rows. If you need updated
+# sites, let `CAVI` pass over all labeled rows again. From here on, we use the last model, whose
+# rows were chosen at random.
 
 # %%
 P_updated = gb.prediction.predict_probabilities(model, X_test)
@@ -100,8 +101,8 @@ assert moved < 0.1
 # ## 3. Several at a time
 #
 # The three most doubtful rows may be nearly the same. scikit-activeml's `BatchBALD` uses joint
-# draws of f to measure the information in the labels of a whole batch. All of its strategies accept
-# a `ModelClassifier`.
+# draws of f to measure how much information the labels of a whole batch would give. All strategies
+# of scikit-activeml accept a `ModelClassifier`.
 
 # %%
 batch_bald = BatchBALD(
@@ -123,9 +124,9 @@ for name, rows in (("a batch", together), ("the three of most each", each)):
 # %% [markdown]
 # ## 4. Declining to answer
 #
-# A classifier with measured doubt may leave some rows to a person. `expected_error` estimates its
-# error on rows without labels. The estimate is as good as the probabilities, which here come from a
-# hinge without calibration.
+# A classifier that measures its doubt can leave some rows to a person. `expected_error` estimates
+# its error on rows without labels. The estimate is only as good as the probabilities, which here
+# come from a hinge without calibration.
 
 # %%
 P_test = gb.prediction.predict_probabilities(model, X_test)

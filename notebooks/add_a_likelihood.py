@@ -18,9 +18,9 @@
 #
 #     w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(y | f).
 #
-# If you do not write the sites down, the package derives them with automatic differentiation. So a
-# likelihood is one class with one method, and works in all models and algorithms. The example is
-# the likelihood of logistic regression, p(y | f) = 1 / (1 + exp(-y f)).
+# If you do not write formulas for the sites, the package derives them with automatic
+# differentiation. Therefore, a class with one method is a likelihood that works in all models and
+# algorithms. The example is the likelihood of logistic regression, p(y | f) = 1 / (1 + exp(-y f)).
 
 # %%
 import gpflow
@@ -36,8 +36,8 @@ from gpflow_bsvm.likelihoods import Sites, signs
 # %% [markdown]
 # ## 1. One method is enough
 #
-# `BinaryLikelihood` provides the labels ({0, 1} or {-1, +1}), their checks, and predictions with a
-# probit link. Expectations come from GPflow's quadrature, and sites from automatic differentiation.
+# `BinaryLikelihood` reads and checks the labels ({0, 1} or {-1, +1}), and predicts with a probit
+# link. Expectations come from GPflow's quadrature, and sites from automatic differentiation.
 
 
 # %%
@@ -99,7 +99,7 @@ assert augmented_history.elbo[-1] <= history.elbo[-1]  # it is a bound on the fi
 # %% [markdown]
 # ## 3. Test it as the package tests its own likelihoods
 #
-# We compare closed sites with automatic differentiation, and a step with GPflow's
+# We compare the closed form of the sites with automatic differentiation, and a step with GPflow's
 # `NaturalGradient`.
 
 # %%

@@ -14,7 +14,7 @@
 # # Inputs that are meant to mislead
 #
 # A small change of every pixel, along the gradient of the loss, makes a classifier err. Does the
-# model at least notice? Each section tests one claim on handwritten digits.
+# model's doubt at least increase? Each section tests one claim on handwritten digits.
 
 # %%
 import gpflow
@@ -89,9 +89,10 @@ assert accuracy(moved["pgd"]) <= accuracy(moved["fgsm"]) + 0.02
 # %% [markdown]
 # ## 2. Doubt separates attacked digits from clean digits, up to a point
 #
-# The area under the ROC curve is the chance that an attacked digit has more doubt than a clean
-# digit; a guess gives 1/2. The iterated attack crosses the border between two classes and continues
-# to a place where the model is sure of the wrong class. So a strong attack also hides itself.
+# The area under the ROC curve is the chance that the model has more doubt about an attacked digit
+# than about a clean digit; a guess gives 1/2. The iterated attack crosses the border between two
+# classes and continues to a place where the model is sure of the wrong class. So doubt reveals a
+# strong attack less well.
 
 
 # %%

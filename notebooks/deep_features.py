@@ -70,8 +70,8 @@ print("softmax", scores(P_softmax))
 # ## 2. Compute features once, then fit a Bayesian SVM in seconds
 #
 # `deep.hybrid` puts a kernel on the output of the network, chooses inducing points among its
-# features, and sets a suitable lengthscale. `deep.head` is the same model as a function of the
-# features, and shares its parameters. So `CAVI` need not run the network in each pass.
+# features, and sets a suitable lengthscale. `deep.head` is the same model, with the same
+# parameters, but its inputs are features. So `CAVI` need not run the network in each pass.
 
 # %%
 likelihood = gb.likelihoods.CrammerSinger(num_classes=10, penalty=4.0)
@@ -83,8 +83,8 @@ print("frozen", scores(P_frozen), history)
 assert metrics.nll(y_test, P_frozen) < metrics.nll(y_test, P_softmax)
 
 # %% [markdown]
-# An array of features from any network will do. `BSVMClassifier` chooses loss, kernel and penalty
-# by itself.
+# The features of any network will do, as an array. `BSVMClassifier` chooses loss, kernel and
+# penalty by itself.
 
 # %%
 classifier = gb.BSVMClassifier(num_inducing=50, loss="hinge", random_state=0).fit(F, y)
@@ -94,10 +94,10 @@ print("classifier on features", scores(P_classifier))
 # %% [markdown]
 # ## 3. Everything together
 #
-# `ML2` updates q with natural gradients, and network, kernel and inducing points with Keras
-# optimizers, in one compiled loop. Dropout and batch normalization are in training mode during this
-# fit only. At the end, `CAVI` brings q to convergence. The likelihood has hinges at all levels of
-# probability: a single hinge can get stuck if a new network does not yet separate the classes.
+# In one compiled loop, `ML2` updates q with natural gradients, and it updates network, kernel and
+# inducing points with Keras optimizers. Dropout and batch normalization are in training mode during
+# this fit only. At the end, `CAVI` brings q to convergence. The likelihood has hinges at all levels
+# of probability: a single hinge can get stuck if a new network does not yet separate the classes.
 
 # %%
 joint = deep.hybrid(network(), gb.likelihoods.OneVsRestLevelHinge(10), X, num_inducing=50)

@@ -40,8 +40,8 @@ ROWS, M, RESOLUTION, STEPS, SKIPPED = 400, 30, 60, 500, ()
 # ## 1. Data
 #
 # Each of three classes is a mixture of two Gaussian clouds. Bayes' rule gives the probability of
-# each class, and no classifier has fewer errors than `least error`. The two-class machines predict
-# class 1.
+# each class, and no classifier has fewer errors than `least error`. The machines for two classes
+# separate class 1 from the others.
 
 # %%
 CLOUDS = [
@@ -72,11 +72,11 @@ Y_three, Y_two = y[:, None].astype(float), (y[:, None] == 1).astype(float)
 # %% [markdown]
 # ## 2. Models
 #
-# A model is a likelihood with some number of latent functions; everything else is the same.
-# Penalties are 2. Hinges are calibrated with leave-one-out marginals. Levels and the smooth
-# likelihoods are not calibrated, because they are distributions of labels. SVGP takes
+# The models differ in their likelihood, and in the number of latent functions that it needs. All
+# penalties are 2. Hinges are calibrated with leave-one-out marginals. Levels and the smooth
+# likelihoods are not calibrated, because these likelihoods are distributions of labels. SVGP takes
 # natural-gradient steps of 0.5 with Bernoulli, and Adam steps on q with Softmax. SVC has the same
-# kernel, C from a grid, and Platt's sigmoid.
+# kernel, and probabilities from Platt's sigmoid; a grid search chooses C.
 
 
 # %%
@@ -195,8 +195,8 @@ for names, Y in ((TWO, Y_two), (THREE, Y_three)):
 # ## 3. The figure
 #
 # For two classes, blue is p = 0, red is p = 1, and the black line is p = 1/2. For three classes,
-# the color shows the most probable class, and is paler where its probability is lower. Each title
-# gives the root mean square distance from the true probability.
+# the color shows the most probable class, and is paler where this class is less probable. Each
+# title gives the root mean square distance from the true probability.
 
 # %%
 side = np.linspace(-3.6, 3.9, RESOLUTION), np.linspace(-3.2, 3.0, RESOLUTION)
@@ -246,8 +246,8 @@ plt.show()
 # %% [markdown]
 # ## 4. Along a line
 #
-# We show the probability of class 1 from left to right at height 0.9, through a cloud of each
-# class.
+# We show the probability of class 1 along a horizontal line at height 0.9, which crosses a cloud of
+# each class.
 
 # %%
 line = np.stack([side[0], np.full(RESOLUTION, 0.9)], axis=-1)
@@ -277,27 +277,28 @@ table.round({"time": 1, "distance": 3, "NLL": 3, "least NLL": 3, "error": 3, "le
 # %% [markdown]
 # ## What we see
 #
-# With two classes, our machines and SVGP draw nearly the same border. Their error is .136 to .139,
-# that of SVC is .146, and the minimum is .127. Only the shades differ. The logistic likelihood,
-# levels and Bernoulli are nearest to the true probabilities, and the hinges are slightly behind.
-# The normalized hinge is last among our likelihoods, because its shades are too pale. Far from all
-# rows, our probabilities return to 1/2, but SVC keeps the values of its last support vectors.
+# With two classes, our machines and SVGP draw nearly the same border. Their errors are .136 to
+# .139, the error of SVC is .146, and the least possible error is .127. Only the shades of color
+# differ. The logistic likelihood, levels and Bernoulli are nearest to the true probabilities, and
+# the hinges are slightly behind. The normalized hinge is last among our likelihoods, because its
+# shades are too pale. Far from all rows, our probabilities return to 1/2, but SVC keeps the values
+# of its last support vectors.
 #
 # With three classes, Softmax and one-vs-rest levels are equally near to the true probabilities, and
-# Crammer and Singer's hinge is slightly behind. With Adam, Softmax takes 21 times as long. Its
-# probabilities are means of draws, so its picture is grainy and changes with every call. SVC's
-# three classes come from pairwise machines, whose votes cause the jags.
+# Crammer and Singer's hinge is slightly behind. With Adam, Softmax takes 21 times as long as this
+# hinge. Its probabilities are means of draws, so its picture is grainy and changes with every call.
+# For three classes, SVC takes votes of pairwise machines, and these votes make its borders jagged.
 #
 # Calibration takes most of the time of the calibrated hinges. With so few rows, SVGP with Bernoulli
-# and compiled steps takes a fifth of a hinge's time.
+# and compiled steps takes a fifth of the time of a hinge.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - The best likelihood for other data: this is one draw of one distribution, with one kernel.
+# - Which likelihood is best for other data: we use one draw of one distribution, and one kernel.
 #   Levels and Bernoulli suit probabilities between 0 and 1, as here. If classes hardly overlap, the
 #   hinge is as good, and has one latent function instead of two.
-# - Other penalties: all our penalties are 2, while SVC's C is chosen. Each likelihood has a better
-#   penalty on some data.
-# - Speed: calls take most of the time of such small fits.
+# - Other penalties: all our penalties are 2, while SVC's C is chosen. On some data, another penalty
+#   is better.
+# - Speed on larger data: in such small fits, most of the time goes into function calls.
 # - The whole family: docs/guide/choosing.md describes the other members.

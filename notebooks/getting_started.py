@@ -13,7 +13,7 @@
 # %% [markdown]
 # # A Bayesian support vector machine in GPflow
 #
-# Each section shows one claim with a number and, if it helps, a picture.
+# Each section supports one claim with a number and, if it helps, a picture.
 
 # %%
 import gpflow

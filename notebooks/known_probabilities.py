@@ -13,9 +13,10 @@
 # %% [markdown]
 # # Probabilities, where the true ones are known
 #
-# A support vector machine decides on which side a row lies. How good is its probability? We
-# estimate known probabilities in five ways: with SVC and Platt's sigmoid or isotonic regression,
-# with SVGP and Bernoulli, and with the Bayesian SVM and the hinge or levels of probability.
+# A support vector machine decides on which side of the border a row lies. How good are its
+# probabilities? We estimate known probabilities in five ways: with SVC (and Platt's sigmoid, or
+# isotonic regression), with SVGP and Bernoulli, and with the Bayesian SVM (and the hinge, or levels
+# of probability).
 
 # %%
 import time
@@ -62,10 +63,10 @@ def draw(kind, num_rows, seed):
 # %% [markdown]
 # ## 2. The methods
 #
-# All methods learn their kernel from the same rows. `BSVMClassifier` uses `VEM`, SVGP with the same
-# kernel and priors uses L-BFGS on its bound, and SVC uses a grid of 20 on three folds (of at most
-# 1000 rows). Each calibration of SVC uses five folds. All Bayesian methods have the same number of
-# inducing points.
+# All methods learn their kernel from the same rows. `BSVMClassifier` uses `VEM`. SVGP with the same
+# kernel and priors uses L-BFGS on its bound. SVC uses a grid of 20 pairs of C and gamma on three
+# folds (of at most 1000 rows). Each calibration of SVC uses five folds. All Bayesian methods have
+# the same number of inducing points.
 
 
 # %%
@@ -113,7 +114,7 @@ METHODS = {
 # ## 3. All methods on all data
 #
 # `distance` is the root mean square of p - P on new rows, where P is the true probability. `excess`
-# is the NLL in addition to the NLL of P itself, in nats per row: the mean of KL(P, p).
+# is the NLL of p minus the NLL of P itself, in nats per row: the mean of KL(P, p).
 
 
 # %%
@@ -148,8 +149,8 @@ rows = pd.DataFrame(rows)
 # ## 4. The predictions in a picture
 #
 # The plane is blue where p is near 0, and red where p is near 1; the line is p = 1/2. The hinge
-# finds the line, but has almost the same shade everywhere on each side. Levels and SVGP follow the
-# shades.
+# finds the line, but has almost the same shade everywhere on each side. Levels and SVGP also
+# reproduce the shades.
 
 # %%
 kind, num_rows = min(SETTINGS, key=lambda one: (one[0] != "overlapping", abs(one[1] - 1000)))
@@ -209,21 +210,22 @@ mean.swaplevel().sort_index(
 # %% [markdown]
 # ## What we see
 #
-# If classes overlap and there are many rows, the likelihood matters most. At 4000 rows the distance
-# is .035 for SVGP, whose likelihood is nearly the true likelihood, and .039 for levels. The hinge
-# remains at .08, and SVC at .07 with either calibration. With fewer rows the methods are closer.
-# Levels and SVGP are nearest at 250 rows; Platt's sigmoid and SVGP are nearest at 1000.
+# If classes overlap and there are many rows, the likelihood matters most. At 4000 rows, the
+# distance from the true probabilities is .039 for levels, and .035 for SVGP, whose likelihood is
+# nearly the true likelihood. The hinge remains at .08, and SVC at .07 with either calibration. With
+# fewer rows the methods are closer. Levels and SVGP are nearest to the truth at 250 rows; Platt's
+# sigmoid and SVGP are nearest at 1000 rows.
 #
-# If classes are clean, there is little to learn but the side. With 1000 rows, the hinge is nearest,
-# all Bayesian methods are within .007 of each other, and SVC is almost twice as far. With 250 rows
-# no method is near.
+# If classes are clean, there is little to learn except the side of the border. With 1000 rows, the
+# hinge is nearest to the truth, all Bayesian methods are within .007 of each other, and SVC is
+# almost twice as far from the truth. With 250 rows, no method is near.
 #
 # Isotonic regression predicts 0 or 1 for some rows. This raises its NLL, above all with few rows.
-# If classes overlap, the classifier's own choice is as near to the truth as levels, but it also has
-# to try other losses.
+# If classes overlap, the classifier that chooses its own loss is as near to the truth as levels,
+# but needs time to try other losses.
 #
 # Compare only times with large ratios: the first method traces graphs that later methods reuse, so
-# the classifier's own choice may seem cheaper than levels alone.
+# the classifier that chooses its own loss may seem cheaper than levels alone.
 
 # %% [markdown]
 # ## What this does not show
@@ -231,5 +233,5 @@ mean.swaplevel().sort_index(
 # - More than two inputs, or several classes: docs/lab/probabilities.md measures both, with up to 32
 #   000 rows.
 # - Real labels: their true probabilities are unknown, so only NLL and calibration can be measured.
-# - Other kernels: the waves are smooth, and as wide as the learned kernels.
+# - Other kernels: our waves are smooth, and as wide as the learned kernels.
 # - The role of chance: with one draw of each size, the second digit of a distance means nothing.

@@ -14,7 +14,8 @@
 # # What the criteria see
 #
 # Gold and Sollich (2003) found that every simple criterion of a support vector machine has many
-# local optima. Two hyperparameters let us draw these landscapes. Each section tests one claim.
+# local optima. With only two hyperparameters, we can draw these landscapes. Each section tests one
+# claim.
 
 # %%
 import warnings
@@ -51,8 +52,9 @@ def errors(f):
 # %% [markdown]
 # ## 1. The plane
 #
-# At every point of a grid of lengthscale and variance we fit two support vector machines, with
-# linear and quadratic slack, and a Bayesian machine, whose evidence lower bound `VEM` maximizes.
+# We fit three machines at every point of a grid of lengthscale and variance: a support vector
+# machine with linear slack, one with quadratic slack, and a Bayesian machine. `VEM` maximizes the
+# evidence lower bound of the Bayesian machine.
 
 # %%
 LINEAR = {
@@ -99,11 +101,12 @@ costs |= over_the_plane(of_posterior, step=2)
 #
 # Colors show ranks: the darkest color marks the criterion's best tenth of the plane. A ring is a
 # local optimum, better than its eight neighbors; the star is the best point. The white lines show
-# `VEM`, which needs no grid, from three starts (dots). From a sensible or a much too smooth kernel
-# it ends at the same point. From a small lengthscale it ends at another point with a better bound,
-# but with many errors, because rows carry no information about each other there. The evidence has
-# this false optimum because the hinge is not normalized. Laplace's evidences have a worse false
-# optimum in a corner, where they improve without end. The priors of `BSVMClassifier` avoid both.
+# the paths of `VEM`, which needs no grid, from three starting points (dots). The paths from a
+# sensible kernel and from a much too smooth kernel end at the same point. The path from a small
+# lengthscale ends at another point. The bound is better there, but the machine makes many errors,
+# because rows carry no information about each other. The evidence has this false optimum because
+# the hinge is not normalized. Laplace's evidences have a worse false optimum in a corner, where
+# they improve without end. The priors of `BSVMClassifier` avoid both false optima.
 
 
 # %%
@@ -184,8 +187,8 @@ assert np.abs(ends_of_vem[0] - ends_of_vem[1]).max() < 0.3 < ends_of_vem[0, 0] -
 # ## 3. Where GACV is too high
 #
 # All three curves estimate the mean hinge loss of left-out rows. GACV lowers each margin by alpha
-# k(x, x), as if the row stood alone. Rows on the margin constrain f, and `HingeSpan` takes this
-# into account. GACV is never too low, and it is exact if no row is on the margin.
+# k(x, x), as if the row stood alone. But the rows on the margin constrain f, and `HingeSpan` takes
+# this into account. GACV is never too low, and it is exact if no row is on the margin.
 
 # %%
 penalties = np.geomspace(0.01, 300, 16)
@@ -208,10 +211,11 @@ plt.show()
 # %% [markdown]
 # ## 4. Many lengthscales, many optima
 #
-# With a lengthscale for each of six inputs, searches from three starts end in different places. The
-# paper's test looks at the line between two ends. If the criterion is worse in between than at both
-# ends, the ends are two optima. If it changes in one direction only, the worse search had not yet
-# converged.
+# With a lengthscale for each of six inputs, searches from three starting points end at different
+# points. The paper tests whether two of these end points are different optima, by the criterion on
+# the line between them. If the criterion is worse in between than at both ends, there are two
+# optima. If the criterion only increases or only decreases along the line, the worse search had not
+# yet converged.
 
 # %%
 rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@
 #
 # We learn a lengthscale for every input: with `VEM` and `ML2` of this package, and with Adam and
 # natural gradients or L-BFGS in GPflow's SVGP. SVC has no gradient, so a grid search chooses one
-# lengthscale for all inputs. We know which inputs matter, and see which methods find them.
+# lengthscale for all inputs. We know which inputs matter, and check which methods find them.
 
 # %%
 import time
@@ -43,8 +43,9 @@ ROUNDS, RATES, SKIPPED = 250, (0.02, 0.05, 0.1), ()
 # ## 1. Data
 #
 # Friedman's function has ten uniform inputs. The first five matter, the first four of them
-# strongly. A row has class 1 if function plus noise is above the median; the Bayes error is about 6
-# %. The other data are `breast_cancer`, with 30 inputs, many of them redundant.
+# strongly. A row has class 1 if its value of the function, plus noise, is above the median; the
+# Bayes error is about 6 %. The other data are `breast_cancer`, with 30 inputs, many of them
+# redundant.
 
 
 # %%
@@ -73,10 +74,10 @@ def prepared(split):
 #
 # All methods start at the same kernel with the same priors, `gb.priors.ard_kernel`. They have the
 # same inducing points, which stay fixed. `adam_svgp` is the usual recipe: natural-gradient steps on
-# q alternate with Adam steps on the kernel, in one compiled function. We keep the fit with the best
-# bound of three rates, and count only its time. Natural-gradient steps have size 0.1, because
-# larger steps may fail if the variance grows (see `versus_svgp`). `lbfgs_svgp` optimizes everything
-# together with SciPy.
+# q alternate with Adam steps on the kernel, in one compiled function. We try three learning rates,
+# keep the fit with the best bound, and count only the time of this fit. Natural-gradient steps have
+# size 0.1, because larger steps may fail if the variance grows (see `versus_svgp`). `lbfgs_svgp`
+# optimizes everything together with SciPy.
 
 
 # %%
@@ -143,9 +144,9 @@ def lbfgs_svgp(X, y, Z):
 # ## 3. Our methods
 #
 # `VEM` maximizes the bound of the hinge with penalty 2 (whose link is then calibrated), of levels
-# of probability, and of GPflow's Bernoulli. With Bernoulli, the bound equals SVGP's, so that only
-# the algorithm differs. `ML2` is for minibatches, here of 100 rows. We time the second fit, because
-# fits share graphs.
+# of probability, and of GPflow's Bernoulli. With Bernoulli, the bound is the same as SVGP's, so
+# only the algorithm differs. `ML2` is made for minibatches, which have 100 rows here. We measure
+# the time of the second fit, because it reuses the graphs of the first.
 
 
 # %%
@@ -173,7 +174,7 @@ Hinge, LevelHinge = gb.likelihoods.Hinge, gb.likelihoods.LevelHinge
 # %% [markdown]
 # ## 4. SVC by grid search
 #
-# C and gamma come from a grid of 25 pairs, and then Platt's sigmoid from five folds. All inputs
+# C and gamma come from a grid of 25 pairs. Platt's sigmoid is then fitted on five folds. All inputs
 # share one gamma: with a gamma for each input, a grid of five values would have 5^11 entries.
 
 
@@ -257,12 +258,12 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 # With Bernoulli's likelihood, three algorithms end at the same bound and the same scores. VEM takes
 # half the time of natural gradients and Adam on Friedman's function, and a third on breast cancer,
 # and it has no rate to choose. L-BFGS on everything together takes about four times as long as VEM.
-# Adam's time is the time of the best of three rates, although all three were fitted.
+# For Adam, we only count the time of the best of three rates, although all three were fitted.
 #
-# The hinge has the least error, NLL and calibration error on Friedman's function. There all methods
-# find the three strongest inputs, the fourth and, barely, the fifth. The hinge separates the five
-# irrelevant inputs most clearly. On breast cancer, many of the 30 inputs are redundant, and
-# separate lengthscales help no method. All methods but ML2 have the same error, and SVC, with one
+# The hinge has the least error, NLL and calibration error on Friedman's function. On this function,
+# all methods find the four strongest inputs, and barely find the fifth. The hinge separates the
+# five irrelevant inputs most clearly. On breast cancer, many of the 30 inputs are redundant, and
+# separate lengthscales help no method. All methods except ML2 have the same error. SVC, with one
 # gamma and Platt's sigmoid, has the best NLL and Brier score.
 #
 # ML2 is slow on so few rows. On Friedman's function it has not converged: its bound and its scores
@@ -271,10 +272,10 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 # %% [markdown]
 # ## What this does not show
 #
-# - More rows: from a few thousand rows on, minibatches change the order of times. `ML2` is made for
-#   such data, and is here only for comparison.
+# - More rows: from a few thousand rows on, minibatches change which method is fastest. `ML2` is
+#   made for such data, and is here only for comparison.
 # - Learned inducing points: all methods keep the points of k-means.
 # - SVC with a lengthscale for each input: a grid cannot find it, but criteria of `gpflow_bsvm` can
 #   (docs/lab/criteria.md).
-# - Priors matter with few rows. All Gaussian processes here have the same priors. Without them, the
-#   relevances of 30 inputs would overfit, in SVGP as in our models.
+# - Other priors: they matter with few rows, and all Gaussian processes here have the same priors.
+#   Without them, the relevances of 30 inputs would overfit, in SVGP as in our models.

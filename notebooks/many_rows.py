@@ -14,8 +14,8 @@
 # # More rows than fit in memory
 #
 # This notebook writes Parquet files to a temporary directory, and fits models that read the rows
-# piece by piece. It measures memory and the cost of an interruption, and adds later rows. GPflow's
-# SVGP on minibatches and scikit-learn's `SGDClassifier` read the same files.
+# piece by piece. It measures memory and the cost of an interruption, and adds rows that arrive
+# later. GPflow's SVGP on minibatches and scikit-learn's `SGDClassifier` read the same files.
 
 # %%
 import gc
@@ -49,8 +49,8 @@ SIZES, M, BATCH, TEST_ROWS = (15_000, 75_000, 300_000), 64, 1000, 20_000
 # ## 1. Files
 #
 # The generated rows resemble the SUSY data: they have 18 columns, and overlapping classes with a
-# Bayes error of .206. Each block of up to 65 536 rows is written to a file at once, so that memory
-# never holds all rows. The first block determines the scaling.
+# Bayes error of .206. Each block of up to 65 536 rows is written to its own file before the next
+# block is generated, so memory never holds all rows. The first block determines the scaling.
 
 # %%
 directory = tempfile.TemporaryDirectory()
@@ -96,9 +96,9 @@ def rows_of(num_rows):
 # All fits share the kernel and the inducing points. `gb.fit` reads files as it reads arrays, in
 # whole passes until the bound converges. One more pass calibrates the hinge; levels need no such
 # pass. SVGP makes one pass in minibatches, with the best of three step sizes. `SGDClassifier` makes
-# one pass with as many `Nystroem` features as we have points, and the best of three alphas. The
-# largest set uses the settings that were best on the smaller sets. A thread measures resident
-# memory every 10 ms, and subtracts its value at the beginning of the fit.
+# one pass, with the best of three alphas, and with as many `Nystroem` features as our models have
+# inducing points. The largest set uses the settings that were best on the smaller sets. A thread
+# measures resident memory every 10 ms, and subtracts its value at the beginning of the fit.
 
 
 # %%
@@ -253,9 +253,9 @@ plt.show()
 # ## 3. An interruption
 #
 # `checkpoint=` is a directory for this fit. Here the fit is interrupted after its second pass, as
-# if by Ctrl-C. A killed process is no different, because the second call reads everything from the
-# files (docs/lab/checkpoints.md reports on killed processes). The same call with a new model ends
-# with the same q, to the last bit.
+# if by Ctrl-C. A killed process would give the same result, because the second call reads
+# everything from the files (docs/lab/checkpoints.md reports on killed processes). The same call
+# with a new model ends with the same q, to the last bit.
 
 # %%
 small, middle, *_ = SIZES
@@ -292,8 +292,9 @@ assert (again.q_mu.numpy() == undisturbed.q_mu.numpy()).all()
 # %% [markdown]
 # ## 4. Rows that come later
 #
-# `Streaming` learns from new rows without the old rows. After a fit to the smallest set it reads
-# the rest of the next set in four parts, each once. We compare it with a fit to all of these rows.
+# `Streaming` learns from new rows without the old rows. We start from a fit to the smallest set.
+# `Streaming` then reads the remaining rows of the next larger set, in four parts, each of them
+# once. We compare the result with a fit to all of these rows.
 
 # %%
 edges = np.linspace(small, middle, 5).astype(int)
@@ -319,11 +320,11 @@ pd.DataFrame(later).set_index("rows").round(4)
 # %% [markdown]
 # ## 5. All in one table
 #
-# `memory` is the largest number of MB used in addition to the memory before the fit. `time` is
-# processor time with reading and without tracing, relative to *BSVM, hinge, calibrated*. The other
-# methods have the settings that are best on these test rows, chosen in hindsight. `distance` is the
-# root mean square of p - P, where P is the true probability. The least possible error is printed
-# above the table.
+# `memory` is the largest number of MB that a fit uses in addition to the memory before it. `time`
+# is processor time, relative to *BSVM, hinge, calibrated*; it includes reading, but not tracing.
+# For the methods of GPflow and scikit-learn, we chose the settings in hindsight: they are best on
+# these test rows. `distance` is the root mean square of p - P, where P is the true probability. The
+# least possible error is printed above the table.
 
 # %%
 directory.cleanup()
@@ -339,24 +340,24 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 # ## What we see
 #
 # With a fixed kernel, from 75 000 rows on, all methods are within .003 of each other in NLL. More
-# rows hardly help, because 64 inducing points with this kernel cannot represent more detail. One
-# pass of SVGP in minibatches takes a third to a half of the time of our whole fit, and scores as
-# well. Nystroem and SGD, with a chosen alpha, are as cheap and have the best NLL on the largest
-# set, but are farther from the true probabilities. In return for its passes, our fit needs neither
-# step size nor schedule, and detects when to stop.
+# rows hardly help, because with this kernel, 64 inducing points cannot represent more detail. One
+# pass of SVGP in minibatches takes a third to a half of the time of our whole fit, and its scores
+# are as good. Nystroem and SGD, with a chosen alpha, are as cheap and have the best NLL on the
+# largest set, but are farther from the true probabilities. Our fit needs more passes, but neither
+# step size nor schedule, and it detects when to stop.
 #
-# Memory does not matter at these sizes. Our fit keeps features if they take less than 256 MB, more
-# than the rows would take; minibatches of the other methods take a few MB. The interrupted fit
-# repeats its interrupted pass, and its result equals that of the undisturbed fit to the last bit.
-# Streaming the parts gives almost the same result as one fit to all rows.
+# Memory does not matter at these sizes. Our fit keeps features in memory if they take less than 256
+# MB; they take more memory than the rows would. The minibatches of the other methods take a few MB.
+# The interrupted fit repeats its interrupted pass, and its result equals that of the undisturbed
+# fit to the last bit. Streaming the parts gives almost the same result as one fit to all rows.
 
 # %% [markdown]
 # ## What this does not show
 #
-# - Killed processes: docs/lab/checkpoints.md reports on them, with more algorithms.
+# - Killed processes: docs/lab/checkpoints.md reports on them, and on more algorithms.
 # - Files larger than memory: these files are small, and the system keeps them in its cache.
 #   docs/lab/large-data.md measures resident memory for up to 20 million rows.
-# - Several passes, schedules and larger batches of SVGP, which bring it nearer to the maximum of
+# - SVGP with several passes, schedules and larger batches, which bring it nearer to the maximum of
 #   its own bound.
 # - Boosted trees, which are better than any kernel on many tables (docs/lab/large-data.md).
 # - A learned kernel: all methods have a fixed kernel here. `BSVMClassifier` first learns it from 20

@@ -42,8 +42,8 @@ def kernel():
 # ## 1. Wenzel et al., eq. 5: f given the local variables is Gaussian
 #
 # Conditionally on lambda, f at new points has the mean k' (K + Lambda)^-1 Y (1 + lambda). The model
-# over all rows computes this mean from its own factors. Because `u` has a jitter of 1e-6, we add
-# the jitter to the formula, too.
+# over all rows computes the same mean in its own way. The model adds a jitter of 1e-6 to K, so we
+# also add it in the formula.
 
 # %%
 batch = gb.models.BatchBSVM((X, Y), kernel(), gb.likelihoods.Hinge(bound="augmented"))
@@ -113,7 +113,7 @@ print("rates", np.round(history.learning_rate, 3)[[0, 2, -1]])
 # ## 6. Section 4.3: hyperparameters without cross-validation
 #
 # The paper learns on minibatches, like `ML2`; `VEM` needs no learning rate. SVGP with Bernoulli has
-# the same kernel and Z. It learns q with natural gradients, and its kernel with Adam.
+# the same kernel and Z. SVGP learns q with natural gradients, and its kernel with Adam.
 
 
 # %%
@@ -144,7 +144,8 @@ for name, model in (("BSVM", learned), ("SVGP", svgp)):
 # %% [markdown]
 # ## 7. Soft support vectors
 #
-# A row with a small alpha is near the margin. The mean of 1 / lambda is the precision of the site.
+# A row with a small alpha is near the margin. The mean of 1 / lambda is the precision of the row's
+# site.
 
 # %%
 ours = gb.prediction.local_variables(learned, (X, Y))
@@ -161,7 +162,8 @@ print(f"E 1/lambda from {ours.mean_inverse.min():.2f} to {ours.mean_inverse.max(
 # ## 8. Henao et al. (2014): the mode is the support vector machine
 #
 # `ECM` finds the mode for every sum of hinges. With the same kernel, the mode equals scikit-learn's
-# `SVC` without a bias. A `Constant` kernel of large variance adds a free bias, as here.
+# `SVC` without a bias. A `Constant` kernel of large variance adds a bias that can take any value,
+# as in this cell.
 
 # %%
 mode = gb.models.BatchBSVM((X, Y), kernel() + gpflow.kernels.Constant(1e4), gb.likelihoods.Hinge())
@@ -175,9 +177,10 @@ assert np.allclose(f, svc.decision_function(gram), atol=1e-2)
 # %% [markdown]
 # ## 9. Wistuba & Rawat, eq. 4: several classes, three objectives
 #
-# "wistuba2018" is the paper's objective. It replaces the largest rival with the rival of largest
-# mean. It can therefore exceed the expectation of the loss, so it is not a bound. "augmented" is a
-# true bound, with the same GIG variables.
+# "wistuba2018" is the paper's objective. The loss compares the true class with the largest of its
+# rivals; the objective takes the rival with the largest mean instead. The objective can therefore
+# exceed the expectation of the loss, so it is not a bound. "augmented" is a true bound, with the
+# same GIG variables.
 
 # %%
 C = 3

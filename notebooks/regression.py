@@ -14,7 +14,7 @@
 # # Regression with error bars
 #
 # Support vector regression is a likelihood. We compare the effect of outliers on this model and on
-# a Gaussian process, and look at the quality of error bars and at quantiles that do not cross.
+# a Gaussian process. We also look at the quality of error bars, and at quantiles that do not cross.
 
 # %%
 import gpflow
@@ -64,7 +64,8 @@ plt.show()
 
 # %% [markdown]
 # The Gaussian process explains the outliers with more noise everywhere. With the
-# epsilon-insensitive loss outliers have little effect, so the band is as wide as most rows need.
+# epsilon-insensitive loss, outliers have little effect, so the band is only as wide as most rows
+# need.
 
 # %%
 truth = np.sin(2 * X[:, 0])
@@ -79,8 +80,8 @@ print(f"penalty {regressor.penalty_:.3g}, epsilon {regressor.epsilon_:.3g}, in u
 # %% [markdown]
 # ## 2. Noise that depends on x
 #
-# If noise depends on x, a band of constant width is wrong nearly everywhere. `Quantile` has a
-# location and a spread, which are both functions of x.
+# If noise depends on x, a band of constant width is wrong nearly everywhere. The likelihood
+# `Quantile` has a location and a spread, which are both functions of x.
 
 # %%
 X = np.sort(rng.uniform(-3, 3, 3 * ROWS))[:, None]

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Replacing SVC(probability=True)
 #
-# scikit-learn 1.9 deprecates `SVC(probability=True)` and removes it in 1.11. This notebook compares
-# this SVC, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds, and shows
-# what changes for existing code.
+# scikit-learn 1.9 deprecates `SVC(probability=True)`, and version 1.11 removes it. This notebook
+# compares this SVC, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds,
+# and shows what changes for existing code.
 
 # %%
 import sys
@@ -59,9 +59,9 @@ NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 5
 # | `support_vectors_` | `prediction.soft_support_vectors(model_, ...)` |
 # | `pickle` | `gpflow_bsvm.save` and `load`, without pickles |
 #
-# Below, `old` is the deprecated class. `tuned` is SVC at its best: a grid search chooses C and
-# gamma, and the recommended calibration follows. `quick` is a `BSVMClassifier` that chooses nothing
-# and learns no kernel.
+# Below, `old` is the deprecated SVC. `tuned` is SVC at its best: a grid search chooses C and gamma,
+# and the recommended calibration follows. `quick` is a `BSVMClassifier` that chooses nothing and
+# learns no kernel.
 
 # %%
 GRID = {"svc__C": [0.1, 1, 10, 100, 1000], "svc__gamma": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]}
@@ -133,8 +133,8 @@ rows = pd.DataFrame(rows)
 
 # %% [markdown]
 # NLL and Brier score punish every wrong probability. The expected calibration error punishes
-# probabilities that are wrong on average. If rows are answered in the order of their doubt, the
-# accuracy shows how useful this doubt is.
+# probabilities that are wrong on average. To see how useful the doubt of a model is, we answer the
+# least doubtful rows first, and look at the accuracy.
 
 # %%
 name = NAMES[-1]
@@ -152,7 +152,7 @@ plt.show()
 # %% [markdown]
 # ## 3. What else changes
 #
-# - *Disagreement.* `predict` of an SVC gives the side of its border, but `predict_proba` comes from
+# - *Disagreement.* In SVC, `predict` gives the side of the border, but `predict_proba` comes from
 #   another model. `predict` of `BSVMClassifier` always gives the most probable class.
 # - *Chance.* Platt's sigmoid is fitted on random folds. How much do probabilities change with the
 #   seed, and with the order of the rows?
@@ -215,8 +215,8 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # has the best probabilities, but one more error than SVC. On breast cancer it has the fewest
 # errors, while the tuned SVC has a slightly better NLL and Brier score. `BSVMClassifier()` takes
 # two to twelve times as long as SVC with its grid, and far longer than an SVC that chooses nothing.
-# `quick` is as good if classes overlap, but too cautious if they are clean, as its calibration
-# error on wine shows.
+# `quick` is as good as `BSVMClassifier()` if classes overlap. If they are clean, it is too
+# cautious, as its calibration error on wine shows.
 #
 # Neither the order of the rows nor the seed changes our results. A seed matters only beyond 2000
 # rows, because the kernel is then learned from a random part of them.
@@ -225,9 +225,9 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # ## What this does not show, and what has no replacement
 #
 # - More than a thousand rows: the time of SVC grows at least with the square of their number. The
-#   time of `BSVMClassifier` grows linearly, with a larger constant (docs/lab/speed.md has up to 100
-#   000 rows).
-# - On small clean sets, all differences are a matter of a few rows.
+#   time of `BSVMClassifier` grows linearly, but with a larger constant (docs/lab/speed.md has up to
+#   100 000 rows).
+# - Clear differences on small clean sets: there, all differences are a matter of a few rows.
 # - There is no `kernel="precomputed"`, and no `"poly"` or `"sigmoid"` by name, but any GPflow
 #   kernel works. Sparse matrices need `kernel="linear"`. For regression and novelty use
 #   `BSVMRegressor` and `OneClassBSVM`.

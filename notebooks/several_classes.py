@@ -60,9 +60,10 @@ plt.show()
 # %% [markdown]
 # ## 2. The doubt shows possible errors
 #
-# The *variation ratio* is the probability that f favors another class than the predicted class. The
-# *mutual information* is the part of the doubt that more data can remove. Most errors are among the
-# most doubtful rows. If a person decides these rows, fewer errors are left.
+# The *variation ratio* is the probability that a draw of f favors a class other than the predicted
+# class. The *mutual information* is the part of the doubt that more data can remove. Most errors
+# are among the most doubtful rows. If a person labels the most doubtful rows, fewer errors are
+# left.
 
 # %%
 doubts = {
@@ -103,7 +104,7 @@ assert np.median(information) > 2 * np.median(doubts["mutual information"])
 # `BSVMClassifier` does all this with `fit` and `predict_proba`. It has two losses: one-vs-rest
 # hinges at every level of probability, or a single hinge (Crammer and Singer's, or one-vs-rest).
 # Without arguments it chooses the loss, learns a lengthscale for each of the 64 pixels, and lets
-# the number of inducing points grow. This takes a few minutes here.
+# the number of inducing points grow. On these digits, this takes a few minutes.
 
 # %%
 for options in ({"loss": "levels"}, {"loss": "hinge"}, {"loss": "hinge", "multi_class": "ovr"}):

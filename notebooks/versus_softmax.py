@@ -40,12 +40,12 @@ SIZES, MAX_STEPS = (0.5, 0.1, 0.02), 120
 # %% [markdown]
 # ## 1. GPflow's likelihoods
 #
-# The expectation under Softmax has no closed form. Its bound is a mean of 100 draws, so that a
-# single value does not show convergence. The bound of RobustMax uses quadrature. Both train on all
-# rows, with natural-gradient steps on q of three sizes, or with Adam on q at a rate of 0.05. We
-# keep the fit with the highest bound. The bound of RobustMax is far from concave, and initially
-# large natural-gradient steps give a covariance that is not positive definite. We therefore begin
-# with the step size of a single row.
+# The expectation under Softmax has no closed form. GPflow estimates it with 100 random draws, so a
+# single value of the bound does not show convergence. The bound of RobustMax uses quadrature. We
+# train both likelihoods on all rows, with natural-gradient steps on q of three sizes, or with Adam
+# on q at a rate of 0.05. We keep the fit with the highest bound. The bound of RobustMax is far from
+# concave: at the beginning, large natural-gradient steps give a covariance that is not positive
+# definite. We therefore begin with the step size of a single row.
 
 
 # %%
@@ -158,9 +158,10 @@ def fit_svgp(likelihood, num_classes, data, Z, settings):
 # %% [markdown]
 # ## 2. Our likelihoods
 #
-# `CrammerSinger` has the papers' penalty 2, or the penalty 8, which suits clean classes, without
-# and with calibration on leave-one-out marginals. The other likelihood has one-vs-rest levels of
-# probability. A fit is one call without choices. We time a second call, which does not trace.
+# We use `CrammerSinger` with the papers' penalty 2, and with penalty 8, which suits clean classes.
+# With penalty 8, we also calibrate it on leave-one-out marginals. The other likelihood has
+# one-vs-rest levels of probability. A fit is one call, and there is nothing to choose. We measure
+# the time of a second call, because it does not trace.
 
 
 # %%
@@ -247,8 +248,8 @@ pooled = {key: tuple(map(np.concatenate, zip(*parts))) for key, parts in predict
 # %% [markdown]
 # ## 4. Which answers can be left out?
 #
-# We use the largest set, and answer rows in the order of their largest probability. A line that
-# rises late belongs to a model with a good measure of its doubt.
+# We use the largest set, and answer rows in the order of their largest probability. If a model
+# measures its doubt well, its accuracy stays high up to a large coverage.
 
 # %%
 largest = [*SETS][-1]
@@ -296,13 +297,14 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 # RobustMax (31); Softmax is last (44).
 #
 # NLL separates the methods. Softmax is far too cautious with this kernel, and has the worst NLL on
-# all three sets. Levels of penalty 2 are next, for the same reason. Both need another kernel (see
-# `learned_kernels`). On iris, RobustMax is behind most of our likelihoods, and levels of penalty 8
-# are best. On wine and digits, RobustMax is ahead of Crammer and Singer's hinge with penalty 2, and
-# as good as the hinge with penalty 8. Calibration makes this last hinge the best on both sets.
+# all three sets. Levels with penalty 2 have the second worst NLL, for the same reason. Both need
+# another kernel (see `learned_kernels`). On iris, RobustMax is behind most of our likelihoods, and
+# levels with penalty 8 are best. On wine and digits, RobustMax is ahead of Crammer and Singer's
+# hinge with penalty 2, and as good as this hinge with penalty 8. With calibration, the hinge with
+# penalty 8 is the best on both sets.
 #
-# GPflow's fits take two to eighteen times as long as ours, not counting the three other settings
-# that had to be tried. Softmax needed a different step size on each set. RobustMax had not
+# GPflow's fits take two to eighteen times as long as ours. This does not count the three other
+# settings that had to be tried. Softmax needed a different step size on each set. RobustMax had not
 # converged on digits after its 120 steps, and might improve with more steps.
 
 # %% [markdown]
@@ -315,4 +317,5 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 #   rows.
 # - Significance: differences of one or two rows on iris and wine are chance, and so is the order of
 #   methods there.
-# - The time of choosing: the times include neither GPflow's other settings nor our other penalty.
+# - The time needed to choose settings: the times include neither GPflow's other settings nor our
+#   other penalty.

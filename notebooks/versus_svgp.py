@@ -79,9 +79,9 @@ def usual_kernel(num_features):
 # ## 2. The ways to fit
 #
 # GPflow's `NaturalGradient` uses all rows, in a compiled step that also returns the bound, as an
-# SVGP user would write it. It stops as `gb.fit` does, when a step gains less than 1e-5 of the
-# bound. For each data set we take the best of three step sizes, in hindsight. Times are processor
-# seconds of a second fit, because the first fit also traces.
+# SVGP user would write it. The fit stops when a step increases the bound by less than 1e-5 of its
+# value, as `gb.fit` does. For each data set, we take the best of three step sizes, in hindsight.
+# Times are processor seconds of a second fit, because the first fit also traces.
 
 
 # %%
@@ -224,8 +224,8 @@ for data_name, bound in last.ELBO.unstack().iterrows():
 # %% [markdown]
 # ## 4. Are the probabilities right?
 #
-# For the generated data we know the true probability. We use all test rows of all splits. How often
-# is y = 1 if a method predicts p, and how far is p from the true probability?
+# For the generated data we know the true probability. We use all test rows of all splits, and ask
+# two questions. How often is y = 1 if a method predicts p? How far is p from the true probability?
 
 # %%
 shown = {
@@ -250,9 +250,10 @@ plt.show()
 # ## 5. At a kernel of large variance
 #
 # GPflow's `Bernoulli` keeps its probabilities a thousandth away from 0 and 1. On clean classes the
-# evidence prefers a large variance of the kernel. Sites beyond the limit then have a negative
-# precision, and natural gradients no longer keep q positive definite. Here the variance is 100. The
-# table shows the number of steps if a step size works, and the failure otherwise.
+# evidence prefers a large variance of the kernel. Where a probability reaches this limit, sites
+# have a negative precision, and natural gradients no longer keep q positive definite. Here the
+# variance is 100. The table shows the number of steps if a step size works, and the failure
+# otherwise.
 
 # %%
 data, X_test, y_test = prepared(cancer(0))
@@ -289,26 +290,28 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 # ## What we see
 #
 # If you swap only the model, nothing else changes: *BSVM, Bernoulli* ends at the bound and the
-# scores of SVGP, in fewer steps. It takes as long on the small set, and a third of the time on the
-# generated set. If you swap only the likelihood, GPflow's natural gradients end where `BSVM` does.
+# scores of SVGP, in fewer steps. It takes as long as SVGP on the small set, and a third of SVGP's
+# time on the generated set. If you swap only the likelihood, GPflow's natural gradients end where
+# `BSVM` does.
 #
 # Without calibration, the hinge has worse probabilities than Bernoulli if classes overlap, and
-# better probabilities if classes are clean. Calibration costs half a fit. The hinge is then .001
-# nats behind Bernoulli on the generated set, and .02 ahead on breast cancer. Levels are slightly
-# ahead of Bernoulli in NLL and error on the generated set, and about equal on the other, at twice
-# the time of a hinge.
+# better probabilities if classes are clean. Calibration costs half a fit. With calibration, the
+# hinge is .001 nats behind Bernoulli on the generated set, and .02 nats ahead on breast cancer.
+# Levels are slightly ahead of Bernoulli in NLL and error on the generated set, and about equal on
+# the other, at twice the time of a hinge.
 #
-# Tracing dominates a first fit, which takes three to eight units of time for our models, and about
-# 15 for natural-gradient steps of GPflow. Graphs are shared: the calibrated hinge comes after
-# another hinge, and needs no new graphs. At a kernel of large variance, none of three step sizes
-# works with Bernoulli, and two of three work with the hinge. `BSVM` works with both.
+# Tracing dominates a first fit: it takes three to eight times as long as a second fit of *BSVM,
+# hinge* for our models, and about 15 times as long for natural-gradient steps of GPflow. Models
+# share graphs: the calibrated hinge is fitted after another hinge, and needs no new graphs. With a
+# kernel of large variance, GPflow's natural gradients fail with Bernoulli at all three step sizes;
+# with the hinge, two of the three step sizes work. `BSVM` works with both likelihoods.
 
 # %% [markdown]
 # ## What this does not show
 #
 # - A learned kernel (see `learned_kernels`): another kernel may change the order of scores.
 # - Minibatches, and more than a few thousand rows (see `many_rows`). With few rows, most of the
-#   time goes into calls, not into arithmetic, so ratios depend on the numbers of rows and points.
+#   time goes into function calls, so the ratios of times depend on the numbers of rows and points.
 # - The true likelihood: the labels of the generated set come from a logistic function, which is
 #   nearly Bernoulli's. The hinge is not a distribution of labels, so its bound does not bound an
 #   evidence.

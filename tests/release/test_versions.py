@@ -59,7 +59,7 @@ def test_what_gpflow_asks_of_numpy_is_what_the_guide_says():
     (numpy,) = (required for required in found if required.name == "numpy")
     assert ("2.0" in numpy.specifier) == (Version(metadata.version("gpflow")) < Version("2.10"))
     guide = (ROOT / "docs" / "guide" / "install.md").read_text(encoding="utf-8")
-    assert "GPflow from 2.10 on requires a version below 2" in guide
+    assert "GPflow 2.10 and later requires NumPy below 2" in guide
 
 
 def test_the_version_is_the_same_wherever_it_stands():
