@@ -112,7 +112,7 @@ def walks() -> dict[str, Walk]:
         ),
     }
     classifier = gb.BSVMClassifier(calibrate=False, **given)  # its import is not part of its fit
-    found["`BSVMClassifier(...).fit(X, y)`, nothing chosen"] = walk(
+    found["`BSVMClassifier(...).fit(X, y)`, with all options given"] = walk(
         lambda _: classifier.fit(X, data[1][:, 0])
     )
     return found
