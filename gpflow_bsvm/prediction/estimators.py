@@ -1,4 +1,4 @@
-"""Make functions of models accept estimators and unscaled rows."""
+"""A decorator with which functions of models also accept estimators and unscaled rows."""
 
 from __future__ import annotations
 
