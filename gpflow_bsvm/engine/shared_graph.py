@@ -36,7 +36,7 @@ from .structure import Structure, look_into, open_shape
 #: The number of graphs kept per function; the least recently used graph is dropped first.
 _CACHE_SIZE = 16
 #: Held during lookup and tracing of a graph: scikit-learn's users fit in threads, and tracing
-#: switches on shape checks in all of them.
+#: switches on shape checks in all threads.
 _TRACING = threading.RLock()
 #: This package's directory: errors about shapes declared in the package name a file there.
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -56,7 +56,7 @@ def one_fit() -> Iterator[None]:
 
 
 def first_in_fit(key: Hashable) -> bool:
-    """:return: False if this key was requested before in the current `one_fit`."""
+    """:return: True unless this key was requested before in the current `one_fit`."""
     seen = _OF_THIS_FIT.get()
     is_first = seen is None or key not in seen
     if seen is not None:
@@ -101,7 +101,7 @@ def shapes_of(part: Any, name: Any = None) -> list[tuple[tuple[int | None, ...],
 def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
     """
     Trace without AutoGraph if possible: rewriting the sources of GPflow and TFP took nine tenths of
-    the first fit.
+    the first fit's time.
 
     :return: the graph of a function.
     """
