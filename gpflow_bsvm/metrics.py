@@ -101,9 +101,7 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
 
 
 class Coverage(NamedTuple):
-    """
-    Accuracy of a classifier with a reject option, for each number of rows that it answers.
-    """
+    """Accuracy of a classifier with a reject option, for each number of rows that it answers."""
 
     coverage: AnyNDArray  #: [K], fraction of rows that are answered, increasing to 1
     accuracy: AnyNDArray  #: [K], fraction of correct answers

@@ -142,9 +142,7 @@ class Partitions(Remote):
         return sum(self._rows)
 
     def has_room(self, num_bytes: float) -> bool:
-        """
-        See `Remote`; rows do not count: Dask moves them to disk if memory is short.
-        """
+        """See `Remote`; rows do not count: Dask moves them to disk if memory is short."""
         return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:

@@ -1,4 +1,4 @@
-"""Parts of the data, both as they are read and as tensors, and digests of data."""
+"""Parts of the data, as read and as tensors, and their digests."""
 
 from __future__ import annotations
 

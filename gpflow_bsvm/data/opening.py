@@ -36,7 +36,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     if sample_weight is not None and not _holds_arrays(data):
         raise ValueError(
             "sample_weight=... is only for arrays; other data include their weights: as the third "
-            "component, or in files as the column weight=..."
+            "component (in files: as the column weight=...)"
         )
     if isinstance(rows, Reader) and not rows.chunk_rows:
         return rows.opened(check, chunk_rows)

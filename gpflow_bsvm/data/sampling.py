@@ -21,8 +21,8 @@ Columns = tuple[AnyNDArray, ...]
 def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
     """
     :param seed: a seed or a NumPy generator.
-    :return: [min(number, num_rows)], indices of random rows without repetition; of all rows, in
-        order, if there are at most `number`.
+    :return: [min(number, num_rows)], indices of random rows without repetition; all, in order, if
+        there are at most `number` rows.
     """
     if num_rows <= number:
         return np.arange(num_rows)

@@ -131,9 +131,7 @@ def check_num_data(num_data: Any) -> None:
 
 @check_shapes("return: []")
 def shares_shifts(model: Model) -> tf.Tensor:
-    """
-    :return: 1. if one function, added to all latent functions, changes only the prior; else 0.
-    """
+    """:return: 1. if one function added to all latent functions changes only the prior, else 0."""
     shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
@@ -294,9 +292,7 @@ class _Labelled:
         return X, Y
 
     def _check_prior(self, X: Any) -> None:
-        """
-        Check the prior once in each fit of an estimator: its models differ only in values.
-        """
+        """Check once in each fit of an estimator: priors of its models differ only in values."""
         prior = self.model.prior
         num_latents = self.model.q_shape[0]
         structure = look_into((prior.kernel, prior.mean_function)).key

@@ -149,9 +149,9 @@ def planned(wanted: Sequence[Any], modules: tuple[Any, ...]) -> tuple[list[Any],
 def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
     """
     :param function: a function of modules and tensors that returns a number.
-    :param by_first: also differentiate with respect to the first tensors, in any structure.
+    :param by_first: also differentiate with respect to the first argument (tensors in a structure).
     :return: a function of the tensors, for `Hyperparameters.bind`. It returns the number and its
-        gradients in the learned parameters and, with `by_first`, in the first tensors.
+        gradients in the learned parameters and, with `by_first`, in the first argument.
     """
 
     @functools.wraps(function)

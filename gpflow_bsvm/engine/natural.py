@@ -29,8 +29,8 @@ POINT_PRECISION = 1e12
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
 def without_point(natural: Natural) -> Natural:
     """
-    :return: q, or, if q is a point (of `ECM`), a Gaussian around this point with the prior's
-        covariance. Small steps would otherwise keep the point's precision for thousands of steps.
+    :return: q, or, for a point (of `ECM`), a Gaussian around it with the prior's covariance: small
+        steps would keep the point's precision for thousands of steps.
     """
     precisions = tf.linalg.diag_part(natural.P)
     if tf.reduce_min(precisions) < 0.5 * POINT_PRECISION:

@@ -32,8 +32,8 @@ from .statistics import Statistics, accumulate, compiled_accumulate, marginals
 #: 0 and rounding is worst, has an error below this fraction of the prior standard deviation of f.
 SINGLE_ERROR = 4e-6
 
-#: Number of parts of a chunk computed at once, to keep all cores busy. (Four whole chunks took 8 to
-#: 26 % more processor time, and four times the memory.)
+#: Number of parts of a chunk computed at once, to keep all cores busy. (Four whole chunks at once
+#: took 8 to 26 % more processor time, and four times the memory.)
 _PARALLEL = 2
 
 
@@ -132,8 +132,7 @@ def compiled_unprojected_statistics(
     rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
 ) -> Statistics:
     """
-    `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior. Features
-    exist only in the graph, and only of a few parts at a time.
+    `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior.
     """
     likelihood, prior = rebuild(values)
     single = rebuild(values, chunk.how.inverse.dtype)[1]
@@ -183,8 +182,8 @@ def product_dtype(entries: int, tol: float) -> tf.DType:
 
 class ProjectedData(Derived):
     """
-    The rows of a source as `Projected`, in chunks or minibatches, with the hyperparameters that the
-    model had at construction.
+    The rows of a source as `Projected`, in chunks or minibatches, with the hyperparameters at
+    construction.
 
     :ivar dtype: precision of the features in `chunks`, and hence of the large products.
     """

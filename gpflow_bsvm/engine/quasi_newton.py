@@ -29,8 +29,8 @@ def maximise(
     Maximize a function of the variables. If no better values are found, keep the current values.
 
     A non-finite value or a matrix without a Cholesky factor counts as a large loss: it shortens the
-    step without ending the fit. In a sequence of similar functions, each search can start from the
-    previous curvature estimate (`inverse`), unless there are too many variables.
+    step without ending the fit. A search can start from the curvature (`inverse`) of an earlier,
+    similar function, unless there are too many variables.
 
     :param value_and_gradient: a function at the variables' current values; TensorFlow's
         InvalidArgumentError signals a matrix without a Cholesky factor.

@@ -3,8 +3,7 @@
 `tf.function` keeps a graph for every Python object it has seen, so a process that fits a thousand
 models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods) is traced
 once per *structure* - classes, shapes, active dimensions, transforms - and the values of the
-parameters are inputs. Two models that differ only in their numbers share a graph. (A deepcopy with
-a memo replaces parameters by tensors, as `gpflow.utilities.freeze` does.)
+parameters are inputs. Two models that differ only in their numbers share a graph.
 
 A graph freezes everything else that Python code reads: class attributes, globals, closures, the
 state of objects. Library code reads none of these. If a module contains a user's class or function,

@@ -121,8 +121,7 @@ def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local
 
         (r - w Fmu0) Fmu - w Fvar / 2,    Fmu0 the value of Fmu,
 
-    which has the derivatives of V = E_q log p, and costs no more than the sites. (`localise`
-    computes V, its derivatives, and the equivalent sites.)
+    which has the derivatives of V = E_q log p, and costs no more than the sites.
 
     :param likelihood: a likelihood with `sites_are_slopes`, without parameters to learn.
     """

@@ -159,7 +159,7 @@ def check_exchangeable(model: SparseModel) -> None:
 def exchange(model: SparseModel, Z: Any) -> None:
     """
     Replace the inducing points of a `BSVM`; their number may change. The new q(u) is the model's
-    prediction at Z, so that predictions at Z do not change; predictions elsewhere change only if Z
+    prediction at Z. Predictions at Z therefore do not change; elsewhere, they change only if Z
     cannot represent them.
 
     :param model: a model with plain inducing points shared by all latent functions; changed in

@@ -113,7 +113,7 @@ class CAVI(Algorithm):
     until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory does
     not grow with N, apart from a fixed cache. If the likelihood depends only on differences between
     latent functions (`shift_invariant`), each sweep ends by centering their means, because
-    natural-gradient steps alone would need many sweeps to do so.
+    natural-gradient steps alone do so slowly.
 
     With at least 2e5 feature entries (rows * latent functions * inducing points), large products
     are in single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites
@@ -312,8 +312,8 @@ class Streaming(CAVI):
 
     where n runs over the new rows. Sweeps of `CAVI` compute q_new. In natural parameters, the
     earlier rows are a sum of frozen sites. If sites do not depend on q, the result equals a fit to
-    all rows. If they do, it differs from such a fit as much as frozen sites differ from current
-    sites. Every new row counts once, whatever the model's `num_data` is.
+    all rows; else it differs as much as frozen sites differ from current sites. Every new row
+    counts once, whatever the model's `num_data` is.
 
     To place inducing points among the new rows, call `gpflow_bsvm.inducing_points.exchange` first.
 

@@ -44,7 +44,7 @@ class ECM(Algorithm):
 
     :ivar max_steps: maximum number of steps.
     :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute
-        value; `CAVI` describes the rule after halved steps.
+        value; for halved steps see `CAVI`.
     """
 
     needs = ("point_sites",)

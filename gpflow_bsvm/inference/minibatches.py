@@ -23,7 +23,7 @@ from .algorithm import Algorithm
 from .run import Run, Step
 
 #: Maps the step number, from 0, to a learning rate in (0, 1]. If a schedule has `memory` and
-#: `rate`, as `Adaptive` has, `SVI` computes the rate in its loop.
+#: `rate`, like `Adaptive`, `SVI` computes the rate in its loop.
 Schedule = Callable[[int], float]
 #: Learning rates of algorithms on minibatches.
 LearningRate = Schedule | float | Literal["adaptive"]

@@ -118,7 +118,7 @@ def judge(
     cannot represent the result.
     """
     q = compiled_solve(model.natural())
-    # Without a stopping rule, data may be endless, and some rows never read.
+    # Without a stopping rule, data may be endless, and some rows may never be read.
     by_sites = run.by_sites and (run.settles or source.indexed)
     if by_sites and not has_hook(model.likelihood, "sites"):
         clipped = partial(_clipped.bind(model.likelihood), q)

@@ -113,7 +113,7 @@ def compiled_steps(
     """
     Take natural-gradient steps on minibatches rows[index[t]], t = 0..T-1.
 
-    :param adaptive: None, or a schedule whose rates replace `rates` [T] in the loop.
+    :param adaptive: None, or a schedule that replaces `rates` [T] in the loop.
     :param few: see `batch_marginals`.
     :param scale: num_data / B, for an index [T, B].
     :return: the last state, the last rate, and the memory of `adaptive`.

@@ -7,8 +7,8 @@ hyperparameters defines a q:
     F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta).
 
 F is a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). F is a single smooth function, computed without refits of q, and therefore suits
-quasi-Newton methods. Gradients are computed chunk by chunk: memory does not grow with N.
+datum). F needs no refits of q: it is a single smooth function, suitable for quasi-Newton methods.
+Gradients are computed chunk by chunk: memory does not grow with N.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Moments(NamedTuple):
     cost: tf.Tensor  #: penalty included
 
 
-#: For each hook that some function requires: a description for users, and likelihoods that have it.
+#: For each hook that functions require: a description for users, and likelihoods that have it.
 _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
     "point_sites": ("sites at a point", "Hinge, OneVsRest or EpsilonInsensitive"),
@@ -58,10 +58,9 @@ _DEFINING = (
 
 class Hooks(Likelihood):
     """
-    Base class of the package's likelihoods, with a default for every hook: a method, beyond
-    GPflow's, that the package calls. By default, optional hooks do nothing, and required hooks
-    raise an error. A custom likelihood needs only methods with these names, not this base class. As
-    in GPflow, F, Fmu and Fvar are [..., L], and Y is [..., P].
+    Base class of the package's likelihoods. By default, an optional hook (a method beyond GPflow's)
+    does nothing, and a required hook raises an error. A custom likelihood needs only methods with
+    these names, not this base class. As in GPflow, F, Fmu and Fvar are [..., L], and Y is [..., P].
 
     :ivar sites_are_slopes: whether `sites` equal the derivatives of `variational_expectations`
         everywhere (no precision is replaced by 0), and can serve as gradients.
@@ -284,9 +283,9 @@ class Penalized(Hooks):
     Kappa is the largest factor for which the sum of kappa L over labels is at most 1 (Gold &
     Sollich 2003, eq. 6; the remainder is the probability of no label). For C classes with loss
     max(0, 1 + max_{t != y} f_t - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2
-    penalty)). These are two cases, all classes tied and one class ahead by the margin, between
-    which the sum is convex. Kappa does not change sites or predictions, only the evidence, by a
-    constant per datum.
+    penalty)). These are two cases, all classes tied and one ahead by the margin; between them, the
+    sum is convex. Kappa does not change sites or predictions, only the evidence, by a constant per
+    datum.
 
     If the loss is a sum of max(0, b_k), the likelihood has local variables, whatever its `bound`
     (see `gpflow_bsvm.prediction.local_variables`).

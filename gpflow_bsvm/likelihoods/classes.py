@@ -257,7 +257,7 @@ class CategoricalLikelihood(Classification):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: see `Penalized`.
-        :param invlink: accepted because GPflow's `MultiClass` has it, but ignored with a warning.
+        :param invlink: for compatibility with GPflow's `MultiClass`; ignored with a warning.
         :param about: further arguments, by name, of the other base class.
         :raise ValueError: for invalid values.
         """
@@ -303,7 +303,7 @@ class CategoricalLikelihood(Classification):
         """
         :param F: [..., L] or [N, L], latent functions of the same rows.
         :param Y: [..., 1], or [N] if F is [N, L].
-        :return: one-hot rows in F's dtype; NaN for an invalid label, which later results then show.
+        :return: one-hot rows in F's dtype; NaN for an invalid label, to make it visible.
         :raise ValueError: if Y has the wrong shape, as in `latents`, and, outside of graphs, for an
             invalid label.
         """

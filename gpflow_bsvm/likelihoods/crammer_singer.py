@@ -24,8 +24,8 @@ class Held(NamedTuple):
 
 class CrammerSinger(CategoricalLikelihood, Penalized):
     r"""
-    One latent function per class, and a loss that compares the label's function with its largest
-    rival R (Wistuba & Rawat 2018, eq. 4):
+    One latent function per class, and a loss that compares f_y with its largest rival R (Wistuba &
+    Rawat 2018, eq. 4):
 
         L(y | f) = exp(-penalty max(0, 1 + R - f_y)),    R = max_{t != y} f_t.
 

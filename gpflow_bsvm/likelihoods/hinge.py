@@ -193,9 +193,8 @@ class HingeSum(Penalized):
     @inherit_check_shapes
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
-        :return: `local_sites` at local variables that are drawn given f, 1 / lambda ~ inverse
-            Gaussian(a / |b|, a^2), where a is half the cost (Polson & Scott 2011); valid for either
-            bound.
+        :return: `local_sites` at local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
+            |b|, a^2), where a is half the cost (Polson & Scott 2011); valid for either bound.
         """
         check_hook(self, "draw_sites")
         m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)

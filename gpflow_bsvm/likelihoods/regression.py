@@ -240,8 +240,7 @@ class Quantile(HingeSum):
         :param levels: increasing, in (0, 1); at least two if tied.
         :param penalty: positive, in units of 1 / y.
         :param bound: "exact" or "augmented", see `HingeSum`.
-        :param scale: distance of tied quantiles under the prior, per unit of logit tau, in units of
-            y.
+        :param scale: prior distance of tied quantiles per unit of logit tau, in units of y.
         :raise ValueError: for invalid values.
         """
         self.levels = np.asarray(levels, np.float64)

@@ -50,7 +50,7 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
     """
     An SVC with the learned kernel and penalty; call its `fit(X, y)`. It keeps only its support
-    vectors, and has LibSVM's free (unpenalized) bias, which the Bayesian SVM lacks.
+    vectors, and has LibSVM's unpenalized bias, which the Bayesian SVM lacks.
 
     For `LevelHinge`, the penalty is the levels' mean slope; several classes are treated one-vs-one,
     as usual for SVC.
@@ -128,7 +128,7 @@ class Start(NamedTuple):
 def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
     Convert an SVC's C and kernel, for instance from a grid search, to initial values of a Bayesian
-    SVM: the same machine without its free (unpenalized) bias.
+    SVM: the same machine without its unpenalized bias.
 
     :param svc: an SVC with kernel "rbf" or "linear", fitted unless its gamma is a number; or a
         fitted search over such SVCs, such as `GridSearchCV` (its best SVC is used).

@@ -120,8 +120,8 @@ def calibrate(
     """
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
     on at most 50 000 random rows: scale and offset for two classes, scale for more. The only row of
-    a class is ignored. The scale is at least 0.05: predicted labels then still follow f. A warning
-    is issued if the best scale is smaller, because rows cannot be predicted from other rows.
+    a class is ignored. The scale is at least 0.05: predicted labels still follow f. If the best
+    scale is smaller, because other rows cannot predict a row, a warning is issued.
 
     Arguments and errors are as in `leave_one_out`.
 

@@ -3,9 +3,9 @@ r"""Measures of a classifier's uncertainty, row by row.
 With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
 
     variation ratio       1 - max_c P(argmax_j f_j = c): the probability that a draw of f from q
-                          does not favor the class that is favored most often (Wistuba & Rawat
-                          2018, section 4). With two classes, f favors one if the link gives it
-                          more than 1/2; with ordered classes, f favors the median of p(y | f)
+                          does not favor the class favored most (Wistuba & Rawat 2018, section
+                          4): of two classes, the one above the link's 1/2; of ordered classes,
+                          the median of p(y | f)
     predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: the total uncertainty
     mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of the entropy
                           that more data can remove (Houlsby et al. 2011); the rest is class overlap
