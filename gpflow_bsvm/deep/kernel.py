@@ -177,8 +177,8 @@ def hybrid(
     :param kernel: kernel on the features; None: a `SquaredExponential` as above, of variance 4.
     :param input_shape: see `DeepKernel`.
     :param normalize: end the network with a batch normalization without parameters. Else a new
-        network's small features can soon move so far from the inducing points that kernel and
-        gradient are 0.
+        network's small features can, in a few steps, move so far from the inducing points that
+        kernel and gradient are 0.
     :param seed: seed for choosing rows, and for k-means.
     :param kwargs: further arguments of `BSVM`.
     :raise ValueError: if X is bad (see `DeepKernel.features_of`), or M is not between 1 and N.

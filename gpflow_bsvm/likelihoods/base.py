@@ -153,7 +153,7 @@ def check_closed_form(likelihood: Likelihood) -> None:
 
 def check_hook(likelihood: Likelihood, hook: str, instead: str = "") -> None:
     """
-    :param instead: alternatives to this hook, named in the error.
+    :param instead: alternatives that need no such hook, named in the error.
     :raise ValueError: if the likelihood lacks this hook.
     """
     if not has_hook(likelihood, hook):

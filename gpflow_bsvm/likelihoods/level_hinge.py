@@ -25,7 +25,7 @@ from .maximum import favoured
 class LevelHinges(Classification, HingeSum):
     """
     Base class of `LevelHinge` and `OneVsRestLevelHinge`, with targets y in {-1, +1}. Each target
-    has one hinge per level, and Q latent functions; all functions are ordered by target.
+    has one hinge per level, and Q latent functions; these follow the order of the targets.
     """
 
     scale: Any
