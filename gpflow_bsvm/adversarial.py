@@ -1,4 +1,4 @@
-"""Adversarial inputs: models as classifiers for the Adversarial Robustness Toolbox."""
+"""Adversarial inputs: models as classifiers for the Adversarial Robustness Toolbox (ART)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def art_classifier(
     """
     Wrap a model as ART's `TensorFlowV2Classifier`, for ART's attacks and defenses. `predict`
     returns probabilities, `class_gradient` their gradient, and `loss_gradient` the gradient of -log
-    p(y | x) through the whole model (latent functions, kernel, its network, standardization). ART
-    itself rounds perturbed rows to single precision.
+    p(y | x) through the whole model (latent functions, kernel and its network, standardization).
+    ART itself rounds perturbed rows to single precision.
 
     :param target: a model of this package or GPflow, or a fitted `BSVMClassifier`, which takes
         unscaled rows. Call this function again after another fit.
@@ -57,7 +57,7 @@ def art_classifier(
         )
 
     def predict(X: tf.Tensor, training: bool = False) -> tf.Tensor:
-        if X.shape[1:] != row.shape[1:]:  # a single column would scale all rows
+        if X.shape[1:] != row.shape[1:]:  # a single column would be broadcast
             raise ValueError(f"rows must be of shape {input_shape}, got X of shape {X.shape}")
         return probabilities(X)
 

@@ -45,7 +45,7 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
 
 
 class NotFinite(ValueError):
-    """The error for a nonfinite ELBO; `what` is the message without the likely cause."""
+    """The error for an ELBO that is not finite; `what` is the message without the likely cause."""
 
     def __init__(self, what: str, cause: str = "") -> None:
         """:param cause: the cause; "" if it is unknown."""

@@ -46,7 +46,7 @@ class Dataset:
     :ivar y: [N], the labels of the source.
     :ivar feature_names: the D names of the columns.
     :ivar notes: how the source's columns were converted.
-    :ivar order: the labels in the order set by the user or by their type, if any.
+    :ivar order: the labels in order, if the user or their type gives one.
     """
 
     name: str
@@ -71,7 +71,7 @@ def load(
     :param target: label column of a file given by path; None: the column named "y", "target",
         "class" or "label".
     :param numbers: whether labels are numbers rather than classes.
-    :param impute: whether to allow missing values, which stay NaN and get indicator columns.
+    :param impute: whether to allow missing values, which stay NaN; indicator columns mark them.
     :param options: options of `gpflow_bsvm.files.Reading`.
     :raise ValueError: if the set does not exist or cannot be used.
     """

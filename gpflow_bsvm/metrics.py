@@ -18,14 +18,14 @@ from .likelihoods.labels import with_both_classes
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.
 ECE_BINS = 15
-#: Largest allowed deviation of a sum of probabilities from 1.
+#: Largest allowed difference between a row's sum of probabilities and 1.
 _ROW_SUM = 1e-6
 
 
 def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Fraction of errors, the mean of [y != argmax_c p_c]: in [0, 1], smaller is better. Ties go to
-    the first class, so p(y = 1) = 1/2 predicts class 0.
+    the first class: p(y = 1) = 1/2 thus predicts class 0.
     """
     return float(np.mean(P.argmax(axis=1) != y))
 
@@ -101,16 +101,16 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
 
 
 class Coverage(NamedTuple):
-    """Accuracy of a classifier with a reject option, for each number of accepted rows."""
+    """Accuracy of a classifier with a reject option, for each number of rows that it answers."""
 
     coverage: AnyNDArray  #: [K], fraction of rows that are answered, increasing to 1
     accuracy: AnyNDArray  #: [K], fraction of correct answers
-    doubt: AnyNDArray  #: [K], the largest accepted doubt
+    doubt: AnyNDArray  #: [K], the largest doubt among these rows
 
 
 def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
     """
-    Evaluate a reject option that accepts rows in order of doubt, equal doubts together.
+    Evaluate a reject option that accepts rows from the smallest doubt on, equal doubts together.
 
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).

@@ -1,4 +1,4 @@
-"""Warnings at the line of the user's call, worded for the called function; TensorFlow's log."""
+"""Warnings that name the line of the user's call and suit its function; TensorFlow's log."""
 
 from __future__ import annotations
 

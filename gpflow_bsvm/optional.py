@@ -38,7 +38,7 @@ class Later:
 @functools.cache
 def check_versions() -> None:
     """
-    Compare installed versions with this package's requirements, before they cause other errors.
+    Compare installed versions with this package's requirements, before wrong ones cause errors.
 
     :raise ImportError: for a package that is too old or too new; the message names a command.
     """

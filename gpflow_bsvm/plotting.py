@@ -28,7 +28,7 @@ def figure(
     num_rows: int, num_columns: int, *, width: float = 5.2, height: float = 3.9
 ) -> tuple[Figure, list[Axes]]:
     """
-    :return: a figure, which needs no display, and its axes, row by row.
+    :return: a figure and its axes, row by row; the figure needs no display.
     :raise ImportError: if matplotlib is missing.
     """
     require("matplotlib")
@@ -42,10 +42,10 @@ def reliability_diagram(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
 ) -> Axes:
     """
-    Plot, for each bin, the observed frequency of a class against its mean predicted probability: of
-    class 1 for two classes, else of the most probable class (its probability is the confidence).
-    Predictions on the diagonal are calibrated. The area of a dot grows with the number of rows in
-    its bin; bins with fewer than 5 rows are left out.
+    For each bin, plot the observed frequency of a class against its mean predicted probability.
+    With two classes, the class is 1; with more, it is the most probable class, whose probability is
+    the confidence. Predictions on the diagonal are calibrated. The area of a dot grows with the
+    number of rows in its bin; bins with fewer than 5 rows are left out.
 
     :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
     :param style: Matplotlib's options for the line, such as `label`.

@@ -1,4 +1,4 @@
-r"""Default priors of kernel parameters. They make ARD safe with few rows, and harmless with many.
+r"""Default priors of kernel parameters. They make ARD safe with few rows, and do no harm with many.
 
 With few rows, the evidence alone easily overfits a separate lengthscale for every input. On
 standardized inputs, relevant lengthscales are of the order of sqrt(D), and f varies by a few units.
@@ -6,10 +6,10 @@ The priors are therefore
 
     log lengthscale ~ N(log sqrt(D), 0.4^2 / penalty),   log variance ~ N(log 4, 1 / penalty)
 
-and for a constant kernel, an offset of f, log variance ~ N(0, 3^2 / penalty) (MAP-II). A hinge's
-log-likelihood is proportional to its penalty. With these deviations, the log densities of the
-*logarithms* are proportional to it too, so their weight relative to the data is constant. GPflow
-adds the log density of the parameter x itself; its extra -log x does not scale with the penalty.
+and, for a constant kernel (an offset of f), log variance ~ N(0, 3^2 / penalty) (MAP-II). A hinge's
+log-likelihood is proportional to its penalty. So are, with these standard deviations, the log
+densities of the *logarithms*: their weight relative to the data is constant. GPflow adds the log
+density of the parameter x itself; its extra -log x does not scale with the penalty.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .likelihoods.base import check_penalty
 
 __all__ = ["ard_kernel", "default_kernel", "set_default_priors"]
 
-#: Median of a variance. (Medians of lengthscales are sqrt(D), of an offset's variance 1.)
+#: Median of a variance. (The median of a lengthscale is sqrt(D), that of an offset's variance 1.)
 VARIANCE = 4.0
 #: Standard deviations of logarithms. An offset may be large if one class surrounds the others.
 LENGTHSCALE_DEVIATION = 0.4

@@ -14,8 +14,8 @@ from .kernels import best_kernel
 
 __all__ = ["POLICIES", "best_kernel"]
 
-#: Policies by name: functions in `gpflow_bsvm.prediction` that score rows X [N, D] for a model.
-#: A loop queries the rows with the largest scores; it takes five lines
+#: Policies by name: functions in `gpflow_bsvm.prediction` that score rows X [N, D] for a model. A
+#: loop that queries the rows with the largest scores takes five lines
 #: (docs/lab/active-learning.md). Alternatively, use scikit-activeml's strategies with a
 #: `gpflow_bsvm.active.scikit_activeml.ModelClassifier`.
 POLICIES: dict[str, Callable[[Model, AnyNDArray], AnyNDArray]] = {

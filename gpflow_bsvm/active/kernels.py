@@ -27,7 +27,7 @@ LENGTHSCALES = (0.4, 0.6, 1.0, 1.6)
 
 
 def kernel_multiples(model: Model) -> list[dict[str, Any]]:
-    """:return: values by name, multiples of the kernel's trainable variances and lengthscales."""
+    """:return: by name, multiples of the kernel's trainable variances and lengthscales."""
     now = {n: v for n, v in Hyperparameters(model).values().items() if n.startswith(".kernel")}
     grids = []
     for ending, multiples in ((".variance", VARIANCES), (".lengthscales", LENGTHSCALES)):
@@ -45,7 +45,7 @@ def best_kernel(
     the trainable parameters. (The evidence is unsuitable: with few labels, the unnormalized hinge
     prefers a variance of 0.) After an interrupt, the model has the best kernel so far.
 
-    :param X: [n, D]; Y: [n, P]. A class's only row does not count, because other rows cannot
+    :param X: [n, D]; Y: [n, P]. The only row of a class does not count, because other rows cannot
         predict it. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
     """

@@ -39,7 +39,7 @@ class DaskReader(Reader):
     """
 
     finite = True
-    #: Returns the rows on a client's workers; None if there was no client when opened.
+    #: A function that returns the rows on a client's workers; None if opened without a client.
     _workers: Callable[[], Partitions] | None = None
 
     def __init__(self, partitions: Sequence[Any]) -> None:
@@ -104,7 +104,7 @@ class DaskArrays(DaskReader):
         """
         :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions. Y [N, P] or
             [N] and weight [N] are Dask arrays or arrays in memory.
-        :raise ValueError: if lengths or, where these are unknown, numbers of partitions differ.
+        :raise ValueError: if lengths, or numbers of partitions of unknown lengths, differ.
         """
         array = require("dask.array", extra="dask")
         delayed = require("dask", extra="dask").delayed
@@ -195,7 +195,7 @@ def is_of_dask(X: Any) -> bool:
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     """
     :param X: a Dask array or, for predictions, a Dask data frame.
-    :raise ValueError: for a data frame whose labels are separate.
+    :raise ValueError: for a data frame with separate labels, which it should include.
     """
     if not hasattr(X, "columns"):
         return DaskArrays(X, Y, weight)
@@ -225,7 +225,7 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     if column.numblocks[0] != X.numblocks[0]:
         raise ValueError(
             f"X has {X.numblocks[0]} partitions and {name} has {column.numblocks[0]}, of unknown "
-            "lengths: partition both equally, or call compute_chunk_sizes() of both"
+            "lengths: partition both equally, or call compute_chunk_sizes() on both"
         )
     return column
 

@@ -1,9 +1,9 @@
 """
-Rows on the workers of a Dask cluster: functions are sent to partitions, and sums returned.
+Rows on the workers of a Dask cluster: functions are sent to partitions, and sums come back.
 
-A pass sends a function (its name, if it has one) and tensors (q and the hyperparameters, about
-L M^2 numbers). Results are summed in a tree of fixed shape, so that they are equal to the last bit
-for any number of workers. The scheduler can recompute every future: a dead worker only costs time.
+A pass sends a function (its name, if it has one) and tensors (q and hyperparameters, about L M^2
+numbers). Results are summed in a tree of fixed shape: sums are equal to the last bit for any number
+of workers. The scheduler can recompute every future: a dead worker only costs time.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Cluster:
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
-        :param partitions: whether each future belongs to one partition, which errors then name.
+        :param partitions: whether each future belongs to one partition; errors then name it.
         :return: the results of the futures.
         :raise ConnectionError: if the cluster is gone.
         :raise Exception: for any error of a task, such as bad data.
@@ -117,7 +117,7 @@ class Cluster:
 
 
 class Partitions(Remote):
-    """Rows on the workers, converted by views, which are functions of a chunk."""
+    """Rows on the workers, converted by `views`, which are functions of a chunk."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Partitions(Remote):
         return sum(self._rows)
 
     def has_room(self, num_bytes: float) -> bool:
-        """See `Remote`; ignores the rows, because Dask moves them to disk if memory is short."""
+        """See `Remote`; rows do not count: Dask moves them to disk if memory is short."""
         return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:

@@ -1,4 +1,4 @@
-"""Parts of the data, as they are read and as tensors, and their digests."""
+"""Parts of the data, as read and as tensors, and their digests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 T = TypeVar("T")
-#: Number of hexadecimal digits: two contents have equal digests with probability 1e-14.
+#: Hexadecimal digits of a digest: two contents have equal digests with probability 1e-14.
 _DIGITS = 12
 
 
 class Batch(NamedTuple):
-    """Rows of a source; in a prediction Y has no columns."""
+    """Rows of a source; in a prediction, Y has no columns."""
 
     X: tf.Tensor  #: [N, D]
     Y: tf.Tensor  #: [N, P]
@@ -102,7 +102,7 @@ class Piece(NamedTuple):
     origin: Origin
 
     def check_lengths(self) -> None:
-        """:raise ValueError: for columns of different lengths; slicing would hide these."""
+        """:raise ValueError: if X, Y and weight have different lengths; slicing would hide this."""
         number = np.shape(self.X)[0]
         for name, column in (("Y", self.Y), ("sample_weight", self.weight)):
             found = number if column is None else len(np.atleast_1d(column))
@@ -179,7 +179,7 @@ def _bytes(array: Any) -> memoryview:
 
 def digests(batches: Iterable[Any]) -> dict[str, str]:
     """
-    :param batches: X, Y and weights of all rows, in any partition.
+    :param batches: X, Y and weights of all rows, however they are split.
     :return: a digest of each column; any changed number changes it.
     """
     sums = [hashlib.sha256() for _ in Batch._fields]

@@ -14,8 +14,8 @@ from .checks import check_weights
 from .readers import Blocks, Check, DatasetBatches, MappedArrays, Reader
 from .sources import ArraySource, Source
 
-#: Data of other libraries: for each library a test of X and a function that makes a `Reader`.
-#: Packages for a library, such as `cluster`, register here when imported.
+#: Data of other libraries: for each library, a test of X and a function that makes a `Reader`. A
+#: subpackage for such a library, as `cluster` is, registers here on import.
 OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] = []
 
 
@@ -26,7 +26,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
         (whose rows stay on the cluster of the current `dask.distributed.Client`, if any); a batched
         `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
         or (X, Y, sample_weight); or an opened `Source`, which is returned.
-    :param check: the model's check of rows: now for arrays in memory, on reading for other data.
+    :param check: the model's check: of arrays in memory now, of other data while they are read.
     :param chunk_rows: rows per chunk.
     :param sample_weight: [N], only with arrays; if None, all are 1.
     :raise ValueError: for bad data or weights.
@@ -35,7 +35,8 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     rows = _source_of(data, sample_weight)
     if sample_weight is not None and not _holds_arrays(data):
         raise ValueError(
-            "a source includes its weights: as the third component (files: in column weight=...)"
+            "sample_weight=... is only for arrays; other data include their weights: as the third "
+            "component (in files: as the column weight=...)"
         )
     if isinstance(rows, Reader) and not rows.chunk_rows:
         return rows.opened(check, chunk_rows)

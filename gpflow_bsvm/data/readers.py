@@ -26,7 +26,7 @@ from .batch import Batch, Origin, Piece, digests, regrouped
 from .checks import check_dtype, check_weights
 from .sources import Source, closed_at_end, prefetched
 
-#: With more distinct labels, labels are not classes and are not checked together.
+#: With more distinct labels than this, labels are not classes, and are not checked together.
 MOST_LABELS = 1000
 
 
@@ -42,13 +42,13 @@ class Check(Protocol):
 
 class Reader(Source):
     """
-    Rows that are read again in each pass, and from the start if minibatches resume. A thread reads
-    ahead. All passes must have the same number of rows.
+    Rows that are read again in each pass; if minibatches resume, they are read from the start. A
+    thread reads ahead. All passes must have the same number of rows.
 
     Numbers become GPflow's default float.
 
     :ivar finite: whether passes end, so that rows can be counted; None if unknown.
-    :ivar told_by_rows: whether checkpoints identify the data by reading all rows.
+    :ivar told_by_rows: whether a checkpoint reads all rows to identify the data.
     :ivar own_batches: whether pieces have the size of minibatches, except for the last.
     """
 
@@ -144,7 +144,7 @@ class Reader(Source):
         """Read all rows; the first pass checks all labels and weights together."""
         if self.finite is False:
             raise ValueError(
-                "the dataset repeats endlessly, but a finite pass is needed: leave out repeat(), "
+                "the dataset repeats endlessly, but a pass must end: leave out repeat(), "
                 "or use SVI or ML2"
             )
         return self._checked() if self._passed else self._first_pass()
@@ -321,7 +321,7 @@ class DatasetBatches(Blocks):
         return {**super().marks, "batches": str(self._number)}
 
     def _without_end(self) -> Iterator[Batch]:
-        """Repeat in TensorFlow, because starting a dataset again takes about 20 ms."""
+        """Let TensorFlow repeat the dataset, because starting it again takes about 20 ms."""
         endless = copy.copy(self)
         endless._blocks = self._dataset.repeat().as_numpy_iterator
         endless.known_rows = None
@@ -330,7 +330,7 @@ class DatasetBatches(Blocks):
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
         for piece in super().pieces(sys.maxsize):
-            check_dtype(piece.X)  # avoids conversion in every pass
+            check_dtype(piece.X)  # refused, not converted in every pass
             yield piece
 
 

@@ -21,7 +21,7 @@ Columns = tuple[AnyNDArray, ...]
 def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
     """
     :param seed: a seed or a NumPy generator.
-    :return: [min(number, num_rows)], indices of random rows without repetition; all in order if
+    :return: [min(number, num_rows)], indices of random rows without repetition; all, in order, if
         there are at most `number` rows.
     """
     if num_rows <= number:
@@ -73,7 +73,7 @@ def _smallest(number: int, columns: Columns) -> Columns:
 class BatchGroup(NamedTuple):
     """Consecutive minibatches of equal size."""
 
-    rows: Any  #: rows (raw or projected) that include the minibatches
+    rows: Any  #: rows (projected or not) that include the minibatches
     index: AnyNDArray  #: [T, B], indices of minibatches into these rows
     position: int  #: start of the next group
 

@@ -53,7 +53,7 @@ class Source(ABC):
 
     @property
     def row_bytes(self) -> int:
-        """:return: number of bytes per row besides its features; 0 if rows are in memory anyway."""
+        """:return: bytes per row, without its features; 0 if rows are in memory anyway."""
         return 0
 
     @property
@@ -66,7 +66,7 @@ class Source(ABC):
         """:return: an iterator over all rows, chunk by chunk."""
 
     def in_blocks(self, num_bytes: int) -> Iterator[Any]:
-        """:return: an iterator over blocks of rows with `num_bytes` of X; the last is smaller."""
+        """:return: an iterator over blocks with `num_bytes` of X each; the last may be smaller."""
         waiting: list[Batch] = []
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:
@@ -98,8 +98,8 @@ class Source(ABC):
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
         :param index: row indices, of any shape.
-        :return: rows that include those at `index`, and their positions in these (shape of
-            `index`).
+        :return: some rows, and the positions among these of the rows at `index`, in the shape of
+            `index`.
         :raise ValueError: if rows cannot be read by index.
         """
         raise ValueError(
@@ -162,7 +162,7 @@ class ArraySource(Source):
         return ArraySource(some, Y[index], weight[index], self.chunk_rows)
 
     def take(self, index: Any) -> Batch:
-        """:return: the rows with these numbers."""
+        """:return: the rows at these indices."""
         return Batch._make(tf.convert_to_tensor(column[index]) for column in self._columns)
 
     @functools.cached_property
@@ -196,7 +196,7 @@ class Derived(Source):
 
 
 class Remote(Protocol):
-    """Rows on other machines, to which functions are sent. Arguments are as in `passes`."""
+    """Rows in other processes, to which functions are sent. Arguments are as in `passes`."""
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `passes.sum_over`."""
@@ -207,7 +207,7 @@ class Remote(Protocol):
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
         :param project: a function of each chunk.
-        :param keep: whether to keep the results there, or compute them in each pass.
+        :param keep: whether the other processes keep the results; if not, each pass computes them.
         :return: the rows converted by `project`.
         """
 
@@ -215,7 +215,7 @@ class Remote(Protocol):
         """See `Source`."""
 
     def has_room(self, num_bytes: float) -> bool:
-        """:return: True if `num_bytes` more fit there."""
+        """:return: True if the other processes have room for `num_bytes`."""
 
 
 def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:

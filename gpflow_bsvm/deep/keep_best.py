@@ -36,7 +36,7 @@ class KeepBest:
     fit that resumes from a checkpoint loses the kept state.
 
     :ivar losses: the loss at every check; the first check is at the start.
-    :ivar number: index of the check with the kept state.
+    :ivar number: index of the check whose state is kept.
     """
 
     def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
@@ -45,7 +45,7 @@ class KeepBest:
             as a tf_keras network.
         :param held_out: rows that the fit does not use, X [n, D] and Y [n, P] or other data for a
             fit; or a function without arguments that returns the model's current loss.
-        :param patience: end the fit after this number of checks without a lower loss; None: never.
+        :param patience: the fit ends after this number of checks without a lower loss; None: never.
         :raise ValueError: for bad or missing rows, or a patience below 1.
         """
         if patience is not None:

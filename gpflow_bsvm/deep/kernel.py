@@ -162,23 +162,23 @@ def hybrid(
     """
     Make a Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section
     3.4), ready for `ML2`. K-means on the features gives the inducing points; `num_data` is N. The
-    kernel's lengthscale is the mean distance between features of different rows, so that gradients
-    neither vanish nor depend on single rows.
+    kernel's lengthscale is the mean distance between features of different rows, with which
+    gradients neither vanish nor depend on single rows.
 
-    A good start is a network that was trained with a softmax layer, without this layer. An
+    A good start is a network that was trained with a softmax layer, which is then removed. An
     untrained network works too, but takes longer.
 
     :param features: a layer or model of tf_keras or Keras 3 that returns a vector for each row.
     :param likelihood: for an untrained network, `LevelHinge()` or `OneVsRestLevelHinge(C)`; for a
-        trained network, any likelihood. (Without a majority class, new networks can get stuck at
-        equal features of all rows, which minimize the loss of `Hinge` and `CrammerSinger`.)
+        trained network, any likelihood. (Without a majority class, equal features of all rows
+        minimize the loss of `Hinge` and `CrammerSinger`: a new network can get stuck there.)
     :param X: [N, D], the training rows, or some of these rows together with `num_data=N`.
     :param num_inducing: M.
-    :param kernel: kernel on the features; None: the above `SquaredExponential`, of variance 4.
+    :param kernel: kernel on the features; None: a `SquaredExponential` as above, of variance 4.
     :param input_shape: see `DeepKernel`.
-    :param normalize: end the network with batch normalization without parameters. Otherwise a
-        new network's small features can, in a few steps, move out of the points' reach, where the
-        kernel and its gradient are 0.
+    :param normalize: end the network with a batch normalization without parameters. Else a new
+        network's small features can, in a few steps, move so far from the inducing points that
+        kernel and gradient are 0.
     :param seed: seed for choosing rows, and for k-means.
     :param kwargs: further arguments of `BSVM`.
     :raise ValueError: if X is bad (see `DeepKernel.features_of`), or M is not between 1 and N.
@@ -204,7 +204,7 @@ def head(model: BSVM) -> BSVM:
     """
     Make the same model as a function of the features g(x) [N, Q] instead of x [N, D]. It shares
     kernel, points, likelihood and q with `model`, so that CAVI, VEM and calibration of the head
-    also fit `model`, without evaluating the network in each pass:
+    also change `model`, without evaluating the network in each pass:
 
         F = model.kernel.features_of(X)
         CAVI().run(head(model), (F, Y))
@@ -216,7 +216,7 @@ def head(model: BSVM) -> BSVM:
     points = model.inducing_variable
     if not isinstance(kernel, DeepKernel) or not isinstance(points, FeaturePoints):
         raise TypeError(
-            "head takes a model with a DeepKernel and FeaturePoints, such as from hybrid; this "
+            "head takes a model with a DeepKernel and FeaturePoints, as hybrid makes it; this "
             f"model has {type(kernel).__name__} and {type(points).__name__}"
         )
     if not isinstance(model.mean_function, gpflow.functions.Zero):

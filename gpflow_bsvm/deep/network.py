@@ -137,7 +137,7 @@ def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> An
 
 
 def names_of(network: Any) -> list[str]:
-    """:return: names of the weights, without layer names (numbered by Keras on creation)."""
+    """:return: names of the weights, without names of layers, which Keras numbers on creation."""
     return [weight.name.rsplit("/", 1)[-1].partition(":")[0] for weight in network.weights]
 
 

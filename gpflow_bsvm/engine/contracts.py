@@ -34,8 +34,8 @@ CHUNK_ENTRIES = 2**21
 
 class Model(Protocol):
     """
-    The interface for algorithms and predictions. Any model that is Gaussian in whitened features
-    can implement it, as the models of `gpflow_bsvm.models` do.
+    The interface that algorithms and predictions use. Any model that is Gaussian in whitened
+    features can implement it, as the models of `gpflow_bsvm.models` do.
 
     :ivar likelihood: any likelihood of GPflow or this package, see `gpflow_bsvm.likelihoods.base`.
     :ivar num_data: total number of rows if a fit uses a sample; None if it uses all rows.
@@ -112,8 +112,8 @@ def check_floats(named: dict[str, Any]) -> None:
         if isinstance(parameter, gpflow.Parameter) and dtype.is_floating and dtype != default:
             raise ValueError(
                 f"the model's {name} is {dtype.name}, but gpflow.config.default_float() is "
-                f"{default.name}: gpflow.config.set_default_float({dtype.name!r}), or construct "
-                "the model and its parts again"
+                f"{default.name}: call gpflow.config.set_default_float({dtype.name!r}), or "
+                "construct the model and its parts again"
             )
 
 
@@ -131,7 +131,7 @@ def check_num_data(num_data: Any) -> None:
 
 @check_shapes("return: []")
 def shares_shifts(model: Model) -> tf.Tensor:
-    """:return: 1. if adding one function to all latent functions changes only the prior, else 0."""
+    """:return: 1. if one function added to all latent functions changes only the prior, else 0."""
     shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
@@ -159,7 +159,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     check_floats(named_parameters(model))
     variable = model.prior.inducing_variable
     parts = plain_parts(variable)
-    # Shapes are free; `num_inducing` of plain points is a TensorFlow operation.
+    # A shape costs nothing; `num_inducing` of plain points is a TensorFlow operation.
     number = parts[0].Z.shape[0] if parts else int(variable.num_inducing)
     if hasattr(model, "q_mu") and model.q_mu.shape[0] != number:
         raise ValueError(
@@ -268,7 +268,7 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
 
 @dataclass(frozen=True)
 class _Labelled:
-    """A model's check of a fit's rows; a part of the data may hold a single class."""
+    """A model's check of the rows of a fit; with `part`, they may hold a single class."""
 
     model: Model
     part: bool = False
@@ -292,7 +292,7 @@ class _Labelled:
         return X, Y
 
     def _check_prior(self, X: Any) -> None:
-        """Check once in each fit of an estimator, because its models differ only in values."""
+        """Check once in each fit of an estimator: priors of its models differ only in values."""
         prior = self.model.prior
         num_latents = self.model.q_shape[0]
         structure = look_into((prior.kernel, prior.mean_function)).key

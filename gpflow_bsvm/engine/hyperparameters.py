@@ -20,7 +20,7 @@ from .structure import look_into
 
 
 class Kind(NamedTuple):
-    """A parameter's prior without its numbers, which graphs take as tensors."""
+    """The distribution of a parameter's prior without its numbers, which graphs take as tensors."""
 
     make: Any  #: the class of the distribution, or the distribution itself if it has no numbers
     options: dict[str, Any]
@@ -74,9 +74,9 @@ def _value_and_gradient(kinds: Any, numbers: Any, values: Any) -> tuple[tf.Tenso
 
 class LogPrior:
     """
-    The log prior density of parameters, some without priors, and its gradient, in a graph of its
-    own. A graph freezes a distribution's numbers. In the estimators' priors, these numbers depend
-    on the penalty, so a bound's graph with priors would be traced again for every penalty.
+    The log prior density of parameters (0 for those without a prior) and its gradient, in a graph
+    of its own. A graph freezes a distribution's numbers. In the estimators' priors, these depend on
+    the penalty: if the graph of a bound included priors, every penalty would trace it again.
     """
 
     def __init__(self, learned: Sequence[Any]) -> None:
@@ -105,11 +105,11 @@ class LogPrior:
 
 class Plan(NamedTuple):
     """
-    The learned parameters of given modules; part of a graph's structure.
+    Which parameters of given modules are learned; part of a graph's structure.
 
     :ivar learned: whether each parameter is trained, in the order of `Structure.parameters`.
     :ivar variables: references to the learned variables if modules hold state other than
-        parameters, such as a Keras layer, so that the graph captures all variables.
+        parameters, such as a Keras layer: the graph then captures all variables.
     """
 
     learned: tuple[bool, ...]
@@ -149,9 +149,9 @@ def planned(wanted: Sequence[Any], modules: tuple[Any, ...]) -> tuple[list[Any],
 def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
     """
     :param function: a function of modules and tensors that returns a number.
-    :param by_first: also differentiate with respect to the first tensors, in any structure.
+    :param by_first: also differentiate with respect to the first argument (tensors in a structure).
     :return: a function of the tensors, for `Hyperparameters.bind`. It returns the number and its
-        gradients in the learned parameters and, with `by_first`, in the first tensors.
+        gradients in the learned parameters and, with `by_first`, in the first argument.
     """
 
     @functools.wraps(function)
@@ -178,7 +178,7 @@ class Hyperparameters:
         networks are ".weights[0]" and so on.
     :ivar networks: the networks of the model.
     :ivar variables: their unconstrained variables, in the order of the gradients.
-    :ivar plan: the learned parameters for graphs of `likelihood` and `prior`.
+    :ivar plan: which parameters are learned, for graphs of `likelihood` and `prior`.
     :ivar log_prior: log prior density of the learned parameters.
     """
 

@@ -18,7 +18,7 @@ class Natural(NamedTuple):
     P: tf.Tensor  #: [L, M, M]
 
     def times(self, factor: tf.Tensor) -> Natural:
-        """:return: both, multiplied by a number."""
+        """:return: h and P, both multiplied by a number."""
         return Natural(factor * self.h, factor * self.P)
 
 
@@ -29,8 +29,8 @@ POINT_PRECISION = 1e12
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
 def without_point(natural: Natural) -> Natural:
     """
-    :return: q; for a point (of `ECM`), a Gaussian around it with the prior's covariance, because
-        small steps would keep the point's precision for thousands of steps.
+    :return: q, or, for a point (of `ECM`), a Gaussian around it with the prior's covariance: small
+        steps would keep the point's precision for thousands of steps.
     """
     precisions = tf.linalg.diag_part(natural.P)
     if tf.reduce_min(precisions) < 0.5 * POINT_PRECISION:
@@ -113,7 +113,7 @@ def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
 
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.P: [L, M, M]")
 def scaled_sites(natural: Natural, factor: float) -> Natural:
-    """:return: factor h and factor (P - I), the sums of q's sites, each counted `factor` times."""
+    """:return: h and P - I times `factor`: the sums of q's sites, each counted `factor` times."""
     h, P = natural
     identity = tf.eye(tf.shape(P)[-1], dtype=P.dtype)
     return Natural(factor * h, factor * (P - identity))
@@ -121,7 +121,7 @@ def scaled_sites(natural: Natural, factor: float) -> Natural:
 
 @check_shapes("factor.h: [L, M]", "q.c: [L, M]", "return: []")
 def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
-    """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2), the expected log of a Gaussian factor."""
+    """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2), for the h and P of `factor`."""
     mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
     moments = tf.reduce_sum(tf.matmul(q.R, factor.P) * q.R)
     moments += tf.reduce_sum(mean * tf.linalg.matvec(factor.P, mean))
@@ -130,7 +130,7 @@ def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
 
 @check_shapes("Lz: [G, M, M]", "mean: [L, M]", "root: [L, M, M]", "return[1]: [L, M, M]")
 def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: mean and root of q(Lz^-1 u), computed from mean and root of q(u)."""
+    """:return: mean and covariance root of q(Lz^-1 u), computed from those of q(u)."""
     Lz = tf.broadcast_to(Lz, tf.shape(root))
     mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
     return mean, tf.linalg.triangular_solve(Lz, root)
@@ -141,8 +141,8 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     """
     Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
     Cholesky factor. Factorizing with rows and columns reversed gives P = U U^T, with U upper
-    triangular; the root is U^-T. If this fails (at a condition beyond 1 / rounding, `solve` may
-    still work), the root is V^T of R = Q V, V upper triangular.
+    triangular; the root is U^-T. If this fails, as it can at a condition beyond 1 / rounding (where
+    `solve` may still work), the root is V^T, with R = Q V and V upper triangular.
 
     :return: mean and root.
     """
@@ -174,7 +174,7 @@ def to_natural(mean: tf.Tensor, root: tf.Tensor) -> Natural:
 def compiled_natural(
     q_mu: tf.Tensor, q_sqrt: tf.Tensor, prior_factor: tuple[tf.Tensor, ...]
 ) -> Natural:
-    """:return: q(u) in natural parameters of the whitened Lz^-1 u; Lz is given unless whitened."""
+    """:return: q(u) in natural parameters of Lz^-1 u; `prior_factor` is empty if q is whitened."""
     mean = tf.transpose(q_mu)
     root = q_sqrt
     for Lz in prior_factor:

@@ -29,11 +29,11 @@ from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, compiled_accumulate, marginals
 
 #: Single precision suffices for features if every entry at the inducing points, where distances are
-#: 0 and rounding is worst, has an error below this fraction of the prior's deviation.
+#: 0 and rounding is worst, has an error below this fraction of the prior standard deviation of f.
 SINGLE_ERROR = 4e-6
 
-#: Number of parts of a chunk computed at once, to keep all cores busy. (Four whole chunks took 8 to
-#: 26 % more processor time, and four times the memory.)
+#: Number of parts of a chunk computed at once, to keep all cores busy. (Four whole chunks at once
+#: took 8 to 26 % more processor time, and four times the memory.)
 _PARALLEL = 2
 
 
@@ -132,8 +132,7 @@ def compiled_unprojected_statistics(
     rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
 ) -> Statistics:
     """
-    `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior. Features
-    stay in the graph, only a few parts at a time.
+    `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior.
     """
     likelihood, prior = rebuild(values)
     single = rebuild(values, chunk.how.inverse.dtype)[1]
@@ -165,8 +164,8 @@ CACHE_BYTES = 2**28
 #: the overhead of Python negligible.
 BLOCK_BYTES = 2**24
 
-#: Products may run in single precision from this number of feature entries (N times L M) on; single
-#: precision resolves relative changes of the bound down to this tolerance.
+#: Products may run in single precision from BIG_PASS feature entries (N times L M) on. Single
+#: precision resolves relative changes of the bound down to FINEST_SINGLE_TOL.
 BIG_PASS = 2e5
 FINEST_SINGLE_TOL = 1e-6
 
@@ -175,7 +174,7 @@ def product_dtype(entries: int, tol: float) -> tf.DType:
     """
     :param entries: N times L M, the number of feature entries.
     :param tol: the required relative resolution of the bound.
-    :return: single precision if products are large and it suffices, else the default float.
+    :return: single precision if products are large and `tol` allows it, else the default float.
     """
     single = entries >= BIG_PASS and tol >= FINEST_SINGLE_TOL
     return tf.float32 if single else tf.as_dtype(default_float())
@@ -251,7 +250,7 @@ class ProjectedData(Derived):
         return self._kept[dtype]
 
     def gather(self, index: AnyNDArray) -> tuple[Projected, AnyNDArray]:
-        """See `gpflow_bsvm.data.sources.Source.gather`: all rows if features are kept."""
+        """See `gpflow_bsvm.data.sources.Source.gather`; gives all rows if features are kept."""
         if self.cached:
             return self.everything(), index
         rows, index = self.source.gather(index)
@@ -278,7 +277,7 @@ class ProjectedData(Derived):
 
 
 class _UnprojectedRows(Source):
-    """The rows of `ProjectedData` as `Unprojected`s of several chunks."""
+    """The rows of `ProjectedData` as `Unprojected`s, each of several chunks."""
 
     def __init__(self, data: ProjectedData, projector: Projector) -> None:
         self._data = data

@@ -61,8 +61,8 @@ def check_codes(kernel: Kernel, X: Any) -> None:
             code = codes[wrong[0]]
             advice = ": construct it with a larger output_dim" if code > last else ""
             raise ValueError(
-                f"row {wrong[0]} of X has code {code:g}, but the kernel Coregion has whole numbers "
-                f"from 0 to {last} as codes{advice}"
+                f"row {wrong[0]} of X has code {code:g}, but the kernel Coregion takes whole "
+                f"numbers from 0 to {last} as codes{advice}"
             )
 
 
@@ -120,7 +120,7 @@ def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
 
 
 def rounded(X: AnyNDArray) -> str:
-    """:return: a note on a column far from 0 whose distances are lost in rounding, or ""."""
+    """:return: a note on a column so far from 0 that distances are lost in rounding, or ""."""
     far = np.abs(X).max(axis=0)
     spread = np.ptp(X, axis=0)
     column = int(np.argmax(far))
@@ -189,7 +189,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
 
 
 def _call_kernel(prior: Prior) -> None:
-    """:raise ValueError: if the kernel also fails outside of graphs; names its part."""
+    """:raise ValueError: if the kernel also fails outside of graphs; the message names its part."""
     for Z in plain_points(prior.inducing_variable):
         values_of(prior.kernel, Z[:1])
 
@@ -217,7 +217,7 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
 
 
 def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
-    """:return: every Z [M, D] of plain inputs (no patches, no scales)."""
+    """:return: every Z [M, D] that consists of plain inputs (not patches or scales)."""
     return [np.asarray(part.Z) for part in plain_parts(inducing_variable)]
 
 

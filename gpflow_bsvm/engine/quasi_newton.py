@@ -1,4 +1,4 @@
-"""Quasi-Newton steps over TensorFlow variables, with SciPy, robust to bad values."""
+"""Quasi-Newton steps over TensorFlow variables with SciPy, robust to values that are not finite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.optimize import LbfgsInvHessProduct, OptimizeResult, minimize
 
 ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
 
-#: Keep the curvature of at most this many variables: updates cost their number cubed.
+#: Keep the curvature of at most this many variables: an update costs the cube of their number.
 _MOST_VALUES = 1000
 
 
@@ -29,8 +29,8 @@ def maximise(
     Maximize a function of the variables. If no better values are found, keep the current values.
 
     A non-finite value or a matrix without a Cholesky factor counts as a large loss: it shortens the
-    step without ending the fit. For a sequence of similar functions, each start uses the previous
-    curvature estimate, unless there are too many variables.
+    step without ending the fit. A search can start from the curvature (`inverse`) of an earlier,
+    similar function, unless there are too many variables.
 
     :param value_and_gradient: a function at the variables' current values; TensorFlow's
         InvalidArgumentError signals a matrix without a Cholesky factor.
@@ -62,7 +62,7 @@ def _learned(best: OptimizeResult) -> AnyNDArray | None:
     if len(best.x) > _MOST_VALUES:
         return None
     inverse = best.hess_inv
-    if isinstance(inverse, LbfgsInvHessProduct):  # SciPy's initial I has no scale
+    if isinstance(inverse, LbfgsInvHessProduct):  # SciPy starts from I, at any scale
         s = inverse.sk
         y = inverse.yk
         if len(s) == 0:
@@ -91,7 +91,7 @@ class Loss:
         self._latest = math.inf
 
     def __call__(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
-        """:return: the loss and its gradient; a large loss and 0 if not finite."""
+        """:return: the loss and its gradient; if they are not finite, a large loss and 0."""
         _assign(self._variables, x)
         try:
             value, gradient = self._what()
@@ -111,7 +111,7 @@ class Loss:
             raise StopIteration
 
     def settle(self, best: OptimizeResult) -> bool:
-        """:return: True if SciPy's result is better, and assigned; else False."""
+        """:return: True if SciPy's result is better, and then assigned to the variables."""
         better = bool(self.seen) and best.fun <= self.seen[0]
         _assign(self._variables, best.x if better else self.start)
         return better

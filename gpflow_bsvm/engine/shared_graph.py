@@ -3,8 +3,7 @@
 `tf.function` keeps a graph for every Python object it has seen, so a process that fits a thousand
 models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods) is traced
 once per *structure* - classes, shapes, active dimensions, transforms - and the values of the
-parameters are inputs. Two models that differ only in their numbers share a graph. (A deepcopy with
-a memo replaces parameters by tensors, as `gpflow.utilities.freeze` does.)
+parameters are inputs. Two models that differ only in their numbers share a graph.
 
 A graph freezes everything else that Python code reads: class attributes, globals, closures, the
 state of objects. Library code reads none of these. If a module contains a user's class or function,
@@ -36,7 +35,7 @@ from .structure import Structure, look_into, open_shape
 #: The number of graphs kept per function; the least recently used graph is dropped first.
 _CACHE_SIZE = 16
 #: Held during lookup and tracing of a graph: scikit-learn's users fit in threads, and tracing
-#: switches on shape checks in all of them.
+#: switches on shape checks in all threads.
 _TRACING = threading.RLock()
 #: This package's directory: errors about shapes declared in the package name a file there.
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -56,7 +55,7 @@ def one_fit() -> Iterator[None]:
 
 
 def first_in_fit(key: Hashable) -> bool:
-    """:return: False if this key was requested before in the current `one_fit`."""
+    """:return: True unless this key was requested before in the current `one_fit`."""
     seen = _OF_THIS_FIT.get()
     is_first = seen is None or key not in seen
     if seen is not None:
@@ -101,7 +100,7 @@ def shapes_of(part: Any, name: Any = None) -> list[tuple[tuple[int | None, ...],
 def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
     """
     Trace without AutoGraph if possible: rewriting the sources of GPflow and TFP took nine tenths of
-    the first fit.
+    the first fit's time.
 
     :return: the graph of a function.
     """

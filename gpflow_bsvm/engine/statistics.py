@@ -16,7 +16,7 @@ from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled
 
-#: Largest ratio of a cavity's variance to its marginal's.
+#: Largest ratio of a leave-one-out variance of Phi s to its variance under q.
 _MOST_GROWTH = 1e6
 
 
@@ -44,8 +44,8 @@ class Statistics(NamedTuple):
 @check_shapes("phi: [G, N, M]", "q.R: [L, M, M]", "q.c: [L, M]", "return[all]: [N, L]")
 def marginals(phi: tf.Tensor, q: Gaussian) -> Marginals:
     """
-    Marginals of Phi s under q(s_l) = N(R_l^T c_l, R_l^T R_l), for many rows: mean Phi R^T c,
-    variance the squared norms of the rows of W = Phi R^T.
+    Marginals of Phi s under q(s_l) = N(R_l^T c_l, R_l^T R_l), for many rows. The means are Phi R^T
+    c; the variances are the squared norms of the rows of W = Phi R^T.
 
     :param phi: products run in its dtype.
     """
@@ -129,12 +129,11 @@ def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """
-    As in `localise`, but for gradients. With fixed sites, V = E_q log p has the derivatives of
+    As in `localise`, but for gradients only. `expectation` is here, with fixed sites,
 
         (r - w Fmu0) Fmu - w Fvar / 2,    Fmu0 the value of Fmu,
 
-    which is returned as `expectation` and costs no more than the sites. (`localise` computes V, its
-    derivatives, and the equivalent sites.)
+    which has the derivatives of V = E_q log p, and costs no more than the sites.
 
     :param likelihood: a likelihood with `sites_are_slopes`, without parameters to learn.
     """
@@ -156,8 +155,8 @@ def local_for_gradient(likelihood: Likelihood) -> Callable[..., Local]:
 @check_shapes("sites.w: [N, L]", "sites.r: [N, L]", "return.h: [L, M]", "return.P: [L, M, M]")
 def sum_sites(rows: Projected, sites: Sites) -> Natural:
     """
-    h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. Subtracting the mean function
-    m(x), the site of f - m has precision-mean r - w m. Products run in the dtype of the features.
+    h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. The site of f - m, with the mean
+    function m(x), has precision-mean r - w m. Products run in the dtype of the features.
     """
     phi = rows.features.phi
     weight = rows.batch.weight

@@ -30,7 +30,7 @@ _FUNCTIONS = (
     functools.partial,
 )
 
-#: Packages whose classes only read their attributes; other classes may read anything.
+#: Packages whose classes read only their own attributes; other classes may read anything.
 _LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_probability"}
 _LIBRARIES |= sys.stdlib_module_names
 
@@ -69,9 +69,8 @@ class Structure(NamedTuple):
 
 class _Walk:
     """
-    Walk a module: its hashable structure, and its parameters in the order of the walk. Other state
-    (raw variables, Keras layers) raises `_Unshareable`, or with `by_identity` is identified by its
-    id.
+    Collects a module's hashable structure and its parameters, in order. Other state (raw variables,
+    Keras layers) raises `_Unshareable`; with `by_identity`, it counts by its id.
     """
 
     def __init__(self, by_identity: bool = False) -> None:
@@ -186,7 +185,7 @@ def named_parameters(module: Any) -> dict[str, Any]:
 T = TypeVar("T")
 
 
-#: By model and name: the key, the referenced buffers, and the result.
+#: For each model and name of a result: the key, the referenced buffers, and the result.
 _KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 _LOCK = threading.RLock()
 

@@ -76,7 +76,7 @@ def greedy_variance(
 ) -> AnyNDArray:
     """
     Rows of X chosen by greedy conditional variance (Burt et al. 2020): each has the largest
-    variance given the earlier rows. Selection stops when these variances are small.
+    variance of f given f at the earlier rows. Selection stops when these variances are small.
 
     The cost is O(N M^2) for the N rows of a random subsample of at most 20 000.
 
@@ -85,8 +85,8 @@ def greedy_variance(
     :param kernel: a kernel with a single output.
     :param tol: stop when the sum of the conditional variances is below `tol` times the sum of the
         prior variances; with 0, do not stop early.
-    :param weight: [N], non-negative factors of the rows' variances; the sites' precisions w, for
-        example, concentrate points where classes meet.
+    :param weight: [N], non-negative numbers that multiply the rows' variances; the sites'
+        precisions w, for example, concentrate points where classes meet.
     :return: Z [M, D].
     :raise ValueError: as in `kmeans`, or if weights are not N non-negative numbers.
     """
@@ -163,7 +163,7 @@ def check_exchangeable(model: SparseModel) -> None:
 def exchange(model: SparseModel, Z: Any) -> None:
     """
     Replace the inducing points of a `BSVM`; their number may change. The new q(u) is the model's
-    prediction at Z, so that predictions at Z do not change; predictions elsewhere change only if Z
+    prediction at Z. Predictions at Z therefore do not change; elsewhere, they change only if Z
     cannot represent them.
 
     :param model: a model with plain inducing points shared by all latent functions; changed in

@@ -1,4 +1,4 @@
-"""Inference of q for any likelihood: project -> localise -> accumulate -> solve."""
+"""Algorithms that fit q, for any likelihood: they project, localise, accumulate and solve."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .cavi import CAVI, Streaming

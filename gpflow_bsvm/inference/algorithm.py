@@ -23,12 +23,12 @@ from .run import Callback, History, Recorder, Run
 
 class Algorithm(ABC):
     """
-    A way to fit a model. A subclass has options, lists the required hooks of
-    `gpflow_bsvm.likelihoods` in `needs`, and defines a `Run`.
+    A way to fit a model. A subclass has options, lists in `needs` the hooks that a likelihood must
+    have, and defines a `Run`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
-    #: Advice in errors: algorithms for any likelihood.
+    #: Advice in errors about missing hooks: algorithms that accept any likelihood.
     instead: ClassVar[str] = "CAVI, SVI, VEM or ML2, which accept any likelihood"
     #: Whether the algorithm learns trainable parameters besides q.
     learns: ClassVar[bool] = False
@@ -66,14 +66,14 @@ class Algorithm(ABC):
         """
         Fit the model. At the end, the model is in the state of the latest accepted step, even after
         an interrupt or an error (which is raised again). q changes even if `q_mu` and `q_sqrt` are
-        not trainable: as with GPflow's `NaturalGradient`, the flag only affects other optimizers.
-        If the stopping rule was not met, scikit-learn's `ConvergenceWarning` is issued.
+        not trainable: as with GPflow's `NaturalGradient`, the flag `trainable` only affects other
+        optimizers. If the stopping rule was not met, scikit-learn's `ConvergenceWarning` is issued.
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; or files, a batched
             `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), which are read again in
             each pass (see `gpflow_bsvm.data.open_source`); if None, the data stored in the model.
-            If the model's `num_data` differs from N, the data count as a sample of `num_data` rows,
-            as in `model.elbo`.
+            If the model's `num_data` differs from N, the data count as a sample out of `num_data`
+            rows, as in `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, only with arrays; if None, all are 1.
         :param callback: a function of step and history, called at every record; if it returns True,
             the fit ends, see `gpflow_bsvm.deep.KeepBest`.

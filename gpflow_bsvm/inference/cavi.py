@@ -48,7 +48,7 @@ _ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
 class Ascent(NamedTuple):
     """The state of an ascent, inside or outside a graph."""
 
-    point: Any  #: has the bound as `value`
+    point: Any  #: any object whose `value` is the bound
     rho: tf.Tensor  #: of the next step
     taken: tf.Tensor  #: rho of the latest step, 0 if there was none
     overshoots: tf.Tensor  #: whether steps had to be halved
@@ -66,7 +66,7 @@ class Ascent(NamedTuple):
         self, move: Callable[[Any, tf.Tensor], Any], tol: Any, dtype: tf.DType = tf.float64
     ) -> Ascent:
         """
-        Move by `rho`, halved until the bound does not decrease beyond rounding.
+        Move by `rho`, which is halved until the bound decreases by no more than rounding.
 
         :param move: a function from a point and rho to another point.
         :param tol: stop when a step gains at most `tol` * |bound|. After halved steps, a further
@@ -96,7 +96,7 @@ class Ascent(NamedTuple):
         return cast(Ascent, tf.cond(failed, lambda: nothing, lambda: found))
 
 
-#: Multiplications in one graph call of several sweeps (about 0.1 s, uninterruptible).
+#: Number of multiplications per graph call, which cannot be interrupted (about 0.1 s).
 _WORK = 10**9
 
 _NO_STEP = (
@@ -113,17 +113,17 @@ class CAVI(Algorithm):
     until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory does
     not grow with N, apart from a fixed cache. If the likelihood depends only on differences between
     latent functions (`shift_invariant`), each sweep ends by centering their means, because
-    natural-gradient steps alone would need many sweeps to do so.
+    natural-gradient steps alone do so slowly.
 
     With at least 2e5 feature entries (rows * latent functions * inducing points), large products
     are in single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites
-    and factorizations are always in double precision. The error is a hundredth of the error from
-    the default `tol`: less than 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
+    and factorizations are always in double precision. Rounding adds a hundredth of the error that
+    the default `tol` leaves: less than 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
 
     :ivar max_steps: maximum number of sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. After halved steps, a
         further step of half the size must also gain this little. Augmented bounds need many small
-        steps: moments of f may be off by .5 % by default; with 1e-9, they have four digits.
+        steps: moments of f may be off by .5 % by default; with `tol` = 1e-9, four digits are right.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 
@@ -154,7 +154,7 @@ class SweepState(NamedTuple):
     ascent: Ascent | None = None  #: ascent of a `Point`; None before the first pass
     overflows: int = 0  #: whether single precision overflows
     steps: int = 0
-    known: tuple[Natural, ...] = ()  #: an extra Gaussian factor of the target
+    known: tuple[Natural, ...] = ()  #: another Gaussian factor of the posterior, if any
 
 
 @Compiled
@@ -228,7 +228,7 @@ class Sweeps(Run[SweepState, Step]):
         self._dtypes = list(dict.fromkeys((single, tf.as_dtype(default_float()))))
         self._rows, self._accumulate = data.summed(model.likelihood)
         self._climb = compiled_sweeps.bind(model.likelihood)
-        # Centering is invalid if an extra factor acts on single latent functions.
+        # Centering is invalid with `known`, which acts on each latent function separately.
         self._share = tf.zeros([], default_float()) if known else shares_shifts(model)
         work = num_latents * num_inducing**2 * (data.num_rows + num_inducing)
         self._together = max(1, _WORK // work)
@@ -311,9 +311,9 @@ class Streaming(CAVI):
         q_new(u) ~ p(u) (q_old(u) / p(u))^forget  prod_n p(y_n | f_n),
 
     where n runs over the new rows. Sweeps of `CAVI` compute q_new. In natural parameters, the
-    earlier rows are a sum of frozen sites. The result equals the batch fit if sites do not depend
-    on q; otherwise it differs as much as frozen sites differ from current sites. Every new row
-    counts once, whatever the model's `num_data`.
+    earlier rows are a sum of frozen sites. If sites do not depend on q, the result equals a fit to
+    all rows; else it differs as much as frozen sites differ from current sites. Every new row
+    counts once, whatever the model's `num_data` is.
 
     To place inducing points among the new rows, call `gpflow_bsvm.inducing_points.exchange` first.
 

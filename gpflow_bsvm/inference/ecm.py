@@ -35,8 +35,8 @@ class ECM(Algorithm):
 
     The sites are the likelihood's `point_sites`, for any bound. Each step raises the log posterior
     log p(s) + sum_n log L(y_n | f_n). Its maximum is scikit-learn's support vector machine with C =
-    penalty and the model's kernel, but without a bias. For a free bias, add a `Constant` kernel of
-    large variance, or give the bias of `LinearBSVM` a large prior variance.
+    penalty and the model's kernel, but without a bias. For a bias without a penalty, add a
+    `Constant` kernel of large variance, or give the bias of `LinearBSVM` a large prior variance.
 
     The residual variance of a sparse model is ignored. At the end, q is a point (standard deviation
     1e-6): predictions ignore the uncertainty of s. The history's `elbo` is the log posterior,
@@ -44,7 +44,7 @@ class ECM(Algorithm):
 
     :ivar max_steps: maximum number of steps.
     :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute
-        value; after halved steps, as in `CAVI`.
+        value; for halved steps see `CAVI`.
     """
 
     needs = ("point_sites",)

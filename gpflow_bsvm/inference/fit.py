@@ -44,11 +44,11 @@ def fit(
     """
     Fit a model's q at its current hyperparameters, with `CAVI` if sweeps over the data are
     affordable (up to 5e10 for rows * latent functions * inducing points^2), else with `SVI` in
-    batches of 1000, for one epoch and at least 1000 steps. The same holds for finite data read
-    piece by piece: the number of rows is stored in arrays on disk and Parquet files, and counted in
-    a pass for CSV files; each sweep reads all rows. Data that may be endless (a `tf.data.Dataset`,
-    or blocks without `num_rows`) need the model's `num_data`. `SVI` fits these for one epoch in
-    batches of 100, with 1000 to 5000 steps. The kernel does not change, even if trainable; `VEM`
+    batches of 1000, for one epoch and at least 1000 steps. The same holds for finite data that are
+    read piece by piece, again in each sweep. Arrays on disk and Parquet files store their number of
+    rows; a pass counts those of CSV files. Data that may be endless (a `tf.data.Dataset`, or blocks
+    without `num_rows`) need the model's `num_data`; `SVI` then takes batches of 100, for one epoch,
+    but at least 1000 and at most 5000 steps. The kernel does not change, even if trainable; `VEM`
     learns it. q always changes, even if not trainable, as with GPflow's `NaturalGradient`.
 
     With at least 200 000 rows, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
@@ -79,7 +79,7 @@ def fit(
 def _begin(
     model: Model, source: Source, progress: Any, checkpoint: Directory | None, every: int
 ) -> None:
-    """Fit q to a subset, scaled to all rows."""
+    """Fit q to a subset that is weighted to stand for all rows."""
     rows = sample(source, _FIRST_ROWS, seed=0)
     if model.num_data is None:  # else the subset counts as `num_data` rows
         rows = rows.scaled(source.num_rows / rows.num_rows)

@@ -22,8 +22,8 @@ from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_
 from .algorithm import Algorithm
 from .run import Run, Step
 
-#: Maps the step number, from 0, to a learning rate in (0, 1]. `SVI` updates the rate of a schedule
-#: with `memory` and `rate`, such as `Adaptive`, in its loop.
+#: Maps the step number, from 0, to a learning rate in (0, 1]. If a schedule has `memory` and
+#: `rate`, like `Adaptive`, `SVI` computes the rate in its loop.
 Schedule = Callable[[int], float]
 #: Learning rates of algorithms on minibatches.
 LearningRate = Schedule | float | Literal["adaptive"]
@@ -36,7 +36,7 @@ class RobbinsMonro:
     converges, as required for convergence (Hoffman et al. 2013, eq. 26).
 
     :ivar delay: at least 1; a larger value makes the first steps smaller. (Each minibatch is scaled
-        to all the data, so that steps near 1 would replace earlier information with noise.)
+        to all the data: a step of size near 1 would replace earlier information with noise.)
     :ivar forgetting: in (0.5, 1]; the rate of forgetting old information.
     """
 
@@ -183,7 +183,7 @@ class MinibatchAlgorithm(Algorithm):
     seed: int = 0
     record_every: int = 250
     weighs = False  # steps scale a minibatch to all rows
-    #: Whether its loop evaluates `Adaptive`.
+    #: Whether the algorithm's loop evaluates `Adaptive`.
     adapts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -47,13 +47,13 @@ class ML2(MinibatchAlgorithm):
     needs no rates.
 
     An optimizer step holds the whitened q(s), u = Lz s, fixed, while the paper's gradient (A.3)
-    holds q(u) fixed. The paper takes 10 steps on q per step on the kernel; with 2, a given bound
-    needed a quarter of the steps on waveform, banana and splice.
+    holds q(u) fixed. The paper takes 10 steps on q per step on the kernel; with 2, a quarter of the
+    steps led to the same bound on the data sets waveform, banana and splice.
 
     Records contain the hyperparameters except network weights; a record's `elbo` is an estimate
-    that includes the log prior density. If only q is trainable, `ML2` is `SVI` (as `VEM` is
-    `CAVI`). In addition to the errors of `run`, it raises ValueError if an initial value or its
-    prior density is not finite, and FloatingPointError if even the smallest steps give no finite q.
+    that includes the log prior density. If only q is trainable, `ML2` works as `SVI` (and `VEM` as
+    `CAVI`). Besides the errors of `run`, it raises ValueError if an initial value or its prior
+    density is not finite, and FloatingPointError if even the smallest steps give no finite q.
 
     :ivar batch_size: as in `SVI`; so are `seed` and `record_every`.
     :ivar max_steps: number of natural-gradient steps.
@@ -137,7 +137,7 @@ class _Learning(MinibatchRun):
 
 
 class Given(NamedTuple):
-    """The steps of a group: t = 0..T-1."""
+    """Inputs of a group's steps t = 0..T-1."""
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], jitter of Kuu

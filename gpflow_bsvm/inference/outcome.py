@@ -86,15 +86,15 @@ LEAST_NATS = 0.01
 #: Collapsed kernels reached at most .08 (vowel, 11 classes, 100 labels), good kernels 1 and more;
 #: one label at a variance of 1 gives .5.
 LEAST_MEAN = 0.2
-#: ... or if at the rows its means, in standard deviations, and the relative reduction of the
-#: prior's variance are both below these.
+#: ... or if, at the rows, its means (in standard deviations) are below LEAST_DEVIATIONS, and the
+#: prior's variance is reduced by less than the fraction LEAST_PART.
 LEAST_DEVIATIONS = 1e-3
 LEAST_PART = 0.5
 #: Above this variance of f, in squared margins, float64 does not resolve a margin.
 MOST_VARIANCE = 1e24
 #: The number of rows to check, from the first chunk.
 ROWS = 100
-#: Relative error of q's variance, a difference, due to rounding and jitters.
+#: Relative error, from rounding and jitters, of q's variance, which is computed as a difference.
 LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
 FEWEST_POINTS = 10
@@ -112,13 +112,13 @@ def judge(
     algorithm: Any, run: Run[Any, Any], model: Model, source: Source, history: History
 ) -> None:
     """
-    Warn if q equals its prior, and reset `converged`. (With few labels, the evidence of a hinge can
-    be maximal at a collapsed kernel, because a hinge is not normalized.) Otherwise issue
+    Warn if q equals its prior, and set `converged` to False. (With few labels, the evidence of a
+    hinge can be maximal at a collapsed kernel, because a hinge is not normalized.) Otherwise issue
     scikit-learn's `ConvergenceWarning` for clipped sites or too few steps. Also warn if float64
     cannot represent the result.
     """
     q = compiled_solve(model.natural())
-    # Without a stopping rule, data may be endless, and some rows never read.
+    # Without a stopping rule, data may be endless, and some rows may never be read.
     by_sites = run.by_sites and (run.settles or source.indexed)
     if by_sites and not has_hook(model.likelihood, "sites"):
         clipped = partial(_clipped.bind(model.likelihood), q)
@@ -198,7 +198,7 @@ SMALLER = (
 )
 
 
-_NARROW = f"the variance of f at a row is below {LEAST_RATIO:.0e} of the prior's ({{:.1g}}): "
+_NARROW = f"the variance of f at a row is below {LEAST_RATIO:.0e} of its prior value ({{:.1g}}): "
 _DIGITS = f"float64 does not hold this q: {_NARROW}probabilities and ELBO are rounded; {SMALLER}"
 _NO_NOISE = (
     "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q is so "
@@ -257,7 +257,7 @@ _APART = (
     "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
 )
 _AS_ONE = (
-    "all inducing points are perfectly correlated, so that f is the same at all: scale X "
+    "all inducing points are perfectly correlated, so that f is the same at all of them: scale X "
     "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless this is intended"
 )
 

@@ -31,8 +31,8 @@ class Step(NamedTuple):
 
 class Run(ABC, Generic[State, Taken]):
     """
-    A fit in progress. Its `state`, tuples of numbers and tensors, determines all further steps, so
-    that it can be stored and continued elsewhere.
+    A fit in progress. Its `state` (tuples of numbers and tensors) determines all further steps: the
+    fit can be continued elsewhere from a stored state.
 
     :ivar max_steps: maximum number of steps.
     :ivar converged: whether the stopping rule was met.
@@ -91,8 +91,8 @@ class History:
 
     :ivar step: step number, from 1.
     :ivar elbo: evidence lower bound after the step (in SVI, its estimate from the latest rows).
-    :ivar seconds: time since the start of the fit, without callbacks; equal for sweeps of `CAVI` in
-        one graph call.
+    :ivar seconds: time since the start of the fit, without callbacks. Sweeps of `CAVI` in one graph
+        call have the same time.
     :ivar learning_rate: learning rate of the step.
     :ivar converged: whether the stopping rule was met, q differs from the prior, and no site is
         clipped.

@@ -35,8 +35,8 @@ class SVI(MinibatchAlgorithm):
     (0, 1] keeps the posterior positive definite. With Newton-like sites, as in
     `Hinge(bound="exact")`, steps at large constant rates (above about 0.3) can oscillate. A
     `tf.data.Dataset` may repeat endlessly; the model then needs `num_data`. For large batches (at
-    least 1e5 feature entries, and no fewer rows than inducing points) and at most a million rows,
-    products are in single precision: minibatch noise far exceeds rounding errors.
+    least 1e5 feature entries, and no fewer rows than inducing points) and at most a million rows in
+    all, products are in single precision: minibatch noise far exceeds rounding errors.
 
     :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own batch size,
         and a smaller last batch is filled up with rows of the next epoch).
@@ -113,7 +113,7 @@ def compiled_steps(
     """
     Take natural-gradient steps on minibatches rows[index[t]], t = 0..T-1.
 
-    :param adaptive: replaces the `rates` [T] during the loop, if not None.
+    :param adaptive: None, or a schedule that replaces `rates` [T] in the loop.
     :param few: see `batch_marginals`.
     :param scale: num_data / B, for an index [T, B].
     :return: the last state, the last rate, and the memory of `adaptive`.

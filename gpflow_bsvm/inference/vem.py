@@ -7,7 +7,7 @@ hyperparameters defines a q:
     F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta).
 
 F is a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). It needs no refits: it is a single smooth function, suitable for quasi-Newton methods.
+datum). F needs no refits of q: it is a single smooth function, suitable for quasi-Newton methods.
 Gradients are computed chunk by chunk: memory does not grow with N.
 """
 
@@ -63,11 +63,11 @@ class VEM(Algorithm):
         bound F over the hyperparameters, with q determined by the fixed sites, until an iteration
         gains less than a tenth of the last E step's gain.
 
-    Neither step decreases F, the ELBO plus the log prior density of the hyperparameters, beyond
-    rounding. Records contain F as `elbo`, and the hyperparameters. With at least 2e5 feature
-    entries (rows * latent functions * inducing points), products are in single precision, unless
-    `tol` is below 1e-6. GPflow's priors and `trainable` flags are respected; if nothing is
-    trainable, this is `CAVI`. Non-finite hyperparameters or prior densities raise an error.
+    F is the ELBO plus the log prior density of the hyperparameters; it decreases only by rounding.
+    Records contain F as `elbo`, and the hyperparameters. With at least 2e5 feature entries (rows *
+    latent functions * inducing points), products are in single precision, unless `tol` is below
+    1e-6. GPflow's priors and `trainable` flags are respected; if no hyperparameter is trainable,
+    `CAVI` runs. Non-finite hyperparameters or prior densities raise an error.
 
     :ivar max_steps: maximum number of rounds.
     :ivar sweeps: number of updates of the sites per round.
@@ -165,7 +165,7 @@ class SitePoint(NamedTuple):
 
 class SiteAscent:
     """
-    q by damped updates of the sites, at fixed hyperparameters.
+    Damped updates of the sites, and hence of q, at fixed hyperparameters.
 
     :ivar point: the best point so far.
     """
@@ -174,8 +174,7 @@ class SiteAscent:
         self, model: Model, source: Source, sites: Sites | None, dtype: tf.DType | None = None
     ) -> None:
         """
-        :param sites: initial sites; if None, the sites of the model's q or none, whichever is
-            better.
+        :param sites: initial sites; if None, the better of zeros and the sites of the model's q.
         :param dtype: precision of the large products; if None, GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)
@@ -221,7 +220,7 @@ class SiteAscent:
 def site_bound(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: F of a single chunk, without the hyperparameters' log density; see `centre`."""
+    """:return: F of one chunk, without the hyperparameters' log prior; for `share` see `centre`."""
     rows = project_batch(prior, batch, how)
     q = gaussian(sum_sites(rows, sites), share)[1]
     f = marginals(rows.features.phi, q)
@@ -258,9 +257,9 @@ def _weighted_sums(
 def _through_q(
     likelihood: Likelihood, prior: Prior, sums: Natural, slope: Gaussian, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: -KL, with F's gradient in h and P: the gradient of -KL plus `slope` through q."""
+    """:return: -KL, whose gradient in h and P is that of F: of -KL, plus `slope` through q."""
     _, q = gaussian(sums, share)
-    R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # 0: only adds gradients
+    R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # zeros that only add gradients
     return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl
 
 

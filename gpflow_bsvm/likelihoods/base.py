@@ -21,21 +21,21 @@ from .labels import check_rows
 
 
 class Sites(NamedTuple):
-    """Gaussian sites of f."""
+    """Gaussian factors exp(r f - w f^2 / 2) that stand in for the likelihoods of labels."""
 
     w: tf.Tensor  #: [..., L], precisions, not negative
     r: tf.Tensor  #: [..., L], precision-means
 
 
 class Moments(NamedTuple):
-    """E b and E b^2 under q(f), [..., K], for losses max(0, b), and the losses' factors."""
+    """E b and E b^2 under q(f) for losses cost * max(0, b), [..., K], and their costs."""
 
     mean: tf.Tensor
     square: tf.Tensor
     cost: tf.Tensor  #: penalty included
 
 
-#: Hooks required by some functions: a description for users, and likelihoods that have the hook.
+#: For each hook that functions require: a description for users, and likelihoods that have it.
 _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
     "point_sites": ("sites at a point", "Hinge, OneVsRest or EpsilonInsensitive"),
@@ -58,14 +58,14 @@ _DEFINING = (
 
 class Hooks(Likelihood):
     """
-    Base class of the package's likelihoods, with defaults for all hooks. Optional hooks do nothing
-    by default; required hooks raise a clear error. A custom likelihood needs only methods with
+    Base class of the package's likelihoods. By default, an optional hook (a method beyond GPflow's)
+    does nothing, and a required hook raises an error. A custom likelihood needs only methods with
     these names, not this base class. As in GPflow, F, Fmu and Fvar are [..., L], and Y is [..., P].
 
-    :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
-        Fmu and Fvar, with no precision set to 0; they can then serve as gradients.
-    :ivar shift_invariant: whether adding a constant to all latent functions changes nothing.
-    :ivar link_parameters: prediction parameters set by calibration, by name.
+    :ivar sites_are_slopes: whether `sites` equal the derivatives of `variational_expectations`
+        everywhere (no precision is replaced by 0), and can serve as gradients.
+    :ivar shift_invariant: whether only differences between latent functions matter.
+    :ivar link_parameters: parameters of predictions that calibration sets, by name.
     :ivar lacking: hooks of this class that do not work with its current options.
     """
 
@@ -91,13 +91,13 @@ class Hooks(Likelihood):
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :param seed: [2], for TensorFlow's stateless random numbers.
-        :return: sites for local variables drawn given F, with which p(Y | F) is Gaussian in F.
+        :return: sites of p(Y, lambda | F), which is Gaussian in F, for a lambda drawn given F.
         """
         raise _lacks(self, "draw_sites")
 
     @check_shapes("w: [batch..., K]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
-        """:return: p(Y, lambda | f) as a Gaussian in f, where w = 1 / lambda."""
+        """:return: sites of p(Y, lambda | f), which is Gaussian in f, where w = 1 / lambda."""
         raise _lacks(self, "local_sites")
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., K]")
@@ -153,7 +153,7 @@ def check_closed_form(likelihood: Likelihood) -> None:
 
 def check_hook(likelihood: Likelihood, hook: str, instead: str = "") -> None:
     """
-    :param instead: alternatives for this likelihood, named in the error.
+    :param instead: alternatives that need no such hook, named in the error.
     :raise ValueError: if the likelihood lacks this hook.
     """
     if not has_hook(likelihood, hook):
@@ -195,8 +195,8 @@ def sites(
     Sites are in closed form if the likelihood has a method `sites`. Otherwise its
     `variational_expectations` are differentiated automatically (Bonnet's and Price's theorems). If
     the likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its
-    tails). A precision that is negative or not finite is set to 0. The posterior precision then
-    stays positive definite, and the stationary mean does not change.
+    tails). A precision that is negative or not finite is set to 0: the posterior precision then
+    stays positive definite, and the mean at which the steps settle does not change.
 
     :param likelihood: any GPflow likelihood.
     """
@@ -229,9 +229,9 @@ def clipped_sites(
 
 @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
 def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
-    """:return: the sites for an expectation, given as a function of Fmu and Fvar."""
+    """:return: the sites of `expectation`, a function of Fmu and Fvar."""
     d_mean, d_var = slopes(expectation, Fmu, Fvar)
-    # If the second derivative fails, a step along the first still ascends.
+    # A second derivative that is not finite counts as 0: a step along the first still ascends.
     precision = tf.where(tf.math.is_finite(d_var), tf.maximum(-2 * d_var, 0), tf.zeros_like(d_var))
     return Sites(precision, d_mean + precision * Fmu)
 
@@ -278,16 +278,17 @@ class Penalized(Hooks):
     A likelihood L = exp(-penalty loss(y, f)), optionally multiplied by its normalizer kappa in
     training:
 
-        kappa L(y | f),   1 / kappa = max_f sum_y L(y | f),
+        kappa L(y | f),   1 / kappa = max_f sum_y L(y | f).
 
-    the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
-    remainder is the probability of no label). For C classes with loss max(0, 1 + max_{t != y} f_t
-    - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
-    between these two cases: all classes tied, and one class separated by the margin. Kappa does not
-    change sites or predictions, only the evidence, by a constant per datum.
+    Kappa is the largest factor for which the sum of kappa L over labels is at most 1 (Gold &
+    Sollich 2003, eq. 6; the remainder is the probability of no label). For C classes with loss
+    max(0, 1 + max_{t != y} f_t - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2
+    penalty)). These are two cases, all classes tied and one ahead by the margin; between them, the
+    sum is convex. Kappa does not change sites or predictions, only the evidence, by a constant per
+    datum.
 
-    If the loss is a sum of max(0, b_k), it has local variables for any bound (see
-    `gpflow_bsvm.prediction.local_variables`).
+    If the loss is a sum of max(0, b_k), the likelihood has local variables, whatever its `bound`
+    (see `gpflow_bsvm.prediction.local_variables`).
 
     :ivar penalty: slope of the loss, a parameter, not trainable by default.
     :ivar bound: the training objective, one of `bounds`.
@@ -299,7 +300,7 @@ class Penalized(Hooks):
     bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")
     has_normalizer: ClassVar[bool] = True
     sites_are_slopes: Any = True
-    #: The number of labels that share a loss.
+    #: The number of labels y in the sum that defines the kappa of one loss.
     num_labels: Any = 2
 
     def __init__(

@@ -33,7 +33,7 @@ _SMALL = 1e-6
 
 @check_shapes("x: [batch...]", "return: [batch...]")
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
-    """:return: log Phi(x), accurate in both tails; NaN for NaN (where `logerfc` is a number)."""
+    """:return: log Phi(x), accurate in both tails; NaN for NaN, unlike `logerfc`."""
     return tf.where(tf.math.is_nan(x), x, tfp.math.logerfc(-x * np.sqrt(0.5)) - np.log(2))
 
 
@@ -64,8 +64,8 @@ def both_sides(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
 
 class Classification(Hooks):
     """
-    Base class of the package's classification likelihoods. A link gives the predicted probabilities
-    p. The link's parameters affect only predictions and are never trained with the model.
+    Base class of the package's classification likelihoods. A link turns f into the predicted
+    probabilities p. Its parameters affect only predictions, and are never trained with the model.
     `predict_mean_and_var` returns p and p - p^2, the mean and variance of y in {0, 1}, or of each
     column of one-hot labels.
 
@@ -129,7 +129,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
         p(y = 1) = E Phi(g f + d) = Phi((g Fmu + d) / sqrt(1 + g^2 Fvar)).
 
     :ivar scale: g of the link.
-    :ivar offset: d, see `Classification`.
+    :ivar offset: d of the link, see `Classification`.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
@@ -139,13 +139,13 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     check_labels = staticmethod(check_binary_labels)
 
     def __init__(self, *, quadrature: Any = None) -> None:
-        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; if None, of 20 points."""
+        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; if None, with 20 points."""
         super().__init__(quadrature=quadrature)
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with p(y = 1) = Phi(z), [..., L]."""
-        # At a huge prior variance, cancellation may give a negative variance.
+        # At a huge prior variance, cancellation may make Fvar negative.
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         return (self.scale * Fmu + self.offset) / tf.sqrt(variance)
 
@@ -169,9 +169,9 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
 class Probit(BinaryLikelihood):
     r"""
-    p(y | f) = Phi(y f): GPflow's `Bernoulli` without its floor of 1e-3 on the probability. The
-    floor makes the log-likelihood non-concave, so that natural-gradient steps can leave the cone of
-    positive definite precisions; without the floor they cannot.
+    p(y | f) = Phi(y f): GPflow's `Bernoulli` without its floor of 1e-3 on the probability. With the
+    floor, the log-likelihood is not concave, and natural-gradient steps can make the precision
+    indefinite; without the floor, they cannot.
 
     Expectations use GPflow's Gauss-Hermite quadrature, and sites use automatic differentiation.
     """
@@ -233,8 +233,8 @@ class CategoricalLikelihood(Classification):
     default one latent function per class, `num_latent_gps=C`.
 
     Training maximizes a pseudo-likelihood that is not normalized, as with `BinaryLikelihood`;
-    prediction uses a proper categorical distribution. A subclass defines this distribution with the
-    method `class_probabilities`, called with g f instead of f, or with `probabilities`.
+    prediction uses a proper categorical distribution. A subclass defines this distribution by
+    `class_probabilities`, which is called with g f in place of f, or by its own `probabilities`.
 
     :ivar num_classes: C.
     :ivar scale: g of the link (an inverse temperature), see `Classification`.
@@ -257,8 +257,8 @@ class CategoricalLikelihood(Classification):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: see `Penalized`.
-        :param invlink: ignored with a warning; it lets the class replace GPflow's `MultiClass`.
-        :param about: keyword arguments of the other base class.
+        :param invlink: for compatibility with GPflow's `MultiClass`; ignored with a warning.
+        :param about: further arguments, by name, of the other base class.
         :raise ValueError: for invalid values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
@@ -303,7 +303,7 @@ class CategoricalLikelihood(Classification):
         """
         :param F: [..., L] or [N, L], latent functions of the same rows.
         :param Y: [..., 1], or [N] if F is [N, L].
-        :return: one-hot rows in F's dtype, with NaN for an invalid label so that it is noticed.
+        :return: one-hot rows in F's dtype; NaN for an invalid label, to make it visible.
         :raise ValueError: if Y has the wrong shape, as in `latents`, and, outside of graphs, for an
             invalid label.
         """
@@ -320,7 +320,7 @@ class CategoricalLikelihood(Classification):
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: signs for sums of hinges [..., C]: +1 for the row's class, -1 for all others."""
+        """:return: labels of the C hinges, [..., C]: +1 for the row's class, -1 for all others."""
         return 2 * self.one_hot(Y, F) - 1
 
     @inherit_check_shapes

@@ -19,32 +19,32 @@ class Held(NamedTuple):
     """Local variables of rows for a given q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
 
     alpha: tf.Tensor  #: [..., 1]
-    rival: tf.Tensor  #: [..., C], one-hot: t, the class of largest mean besides the label
+    rival: tf.Tensor  #: [..., C], one-hot t, the class of largest mean other than the label
 
 
 class CrammerSinger(CategoricalLikelihood, Penalized):
     r"""
-    One latent function per class, and a loss against the largest rival (Wistuba & Rawat 2018, eq.
-    4):
+    One latent function per class, and a loss that compares f_y with its largest rival R (Wistuba &
+    Rawat 2018, eq. 4):
 
         L(y | f) = exp(-penalty max(0, 1 + R - f_y)),    R = max_{t != y} f_t.
 
-    f_1..f_C are independent under q. With a = penalty / 2, the value of `bound` is maximized:
+    f_1..f_C are independent under q. `bound` names the objective; a is penalty / 2:
 
     - "exact", the default: E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by
       one-dimensional quadrature. It is the tightest bound.
     - "augmented": E log L >= -a m - a sqrt(m^2 + v), m = 1 + E R - Fmu_y, v = Var R + Fvar_y. This
       is the bound of the binary papers, with GIG local variables and the moments of the largest
-      rival. It is looser and not always concave: negative precisions are set to 0.
+      rival. It is looser, and not always concave: negative precisions of sites are set to 0.
     - "wistuba2018", the paper's objective: as "augmented", with R replaced by f_t, where t is the
       rival of largest mean. It is *not* a lower bound, because R >= f_t; a full step can lower it
-      by changing the rival. If means are equal, as in the prior, the first class is the rival, so
-      that a fit depends on the order of the classes. The paper's Algorithm 1 is
+      by changing the rival. If means are equal, as in the prior, the first class is the rival, and
+      a fit therefore depends on the order of the classes. The paper's Algorithm 1 is
       `gpflow_bsvm.papers.wistuba2018.ClassByClass`.
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2); for two classes, this
-    is the probit link of the binary models. An uncertain mean counts less, so the most probable
-    class can differ from the paper's prediction, the class of largest mean. See
+    is the probit link of the binary models. A mean counts less if its f is uncertain, so the most
+    probable class can differ from the paper's prediction, the class of largest mean. See
     `CategoricalLikelihood` for labels and normalization, and `Penalized` for `penalty` and
     `normalizer`.
     """
@@ -120,11 +120,11 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     @property
     def held_sites(self) -> Callable[..., Sites] | None:
         """
-        :return: with bound="wistuba2018", a function of `hold(Fmu, Fvar, Y)`, Fmu and Y that
-            returns sites; else None. Only this objective is Gaussian given local variables: with w
-            = a / sqrt(alpha), the sites (w, r) are (w, a + w (1 + mu_t)) for the label, (w, -a - w
-            (1 - mu_y)) for its rival, (0, 0) for all others (eqs. 45-46 for a batch, signs
-            corrected).
+        :return: a function from `hold(Fmu, Fvar, Y)`, Fmu and Y to sites for bound="wistuba2018",
+            else None. Only this objective is Gaussian given local variables. With w = a /
+            sqrt(alpha), the sites (w, r) are (w, a + w (1 + mu_t)) for the label, (w, -a - w (1 -
+            mu_y)) for its rival, and (0, 0) for all others (eqs. 45-46 for a batch, with corrected
+            signs).
         """
         return self._held_sites if self.bound == "wistuba2018" else None
 
@@ -157,7 +157,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         if self.bound == "wistuba2018":
             chosen = _largest_rival(hot, Fmu)
             return tf.reduce_sum(chosen * Fmu, axis=-1), tf.reduce_sum(chosen * Fvar, axis=-1)
-        # A mean far below all others excludes the label from the maximum.
+        # Give the label a mean far below all others, to exclude it from the maximum.
         low = tf.reduce_min(Fmu - 20 * tf.sqrt(Fvar), axis=-1, keepdims=True)
         smallest = tf.reduce_min(Fvar, axis=-1, keepdims=True)
         apart = tf.where(hot > 0, low - 20 * tf.sqrt(smallest), Fmu)

@@ -23,7 +23,7 @@ from .labels import check_binary_labels, check_columns, check_latents, signs
 
 
 class Terms(NamedTuple):
-    """The hinges max(0, offset - sign h) of a row; all fields broadcast to [..., G, T]."""
+    """The hinges cost * max(0, offset - sign h) of a row; all fields broadcast to [..., G, T]."""
 
     cost: Any  #: positive
     offset: Any
@@ -31,7 +31,7 @@ class Terms(NamedTuple):
 
 
 class Margins(NamedTuple):
-    """Moments of b under q(f), [..., G, T], and the costs."""
+    """Moments of b = offset - sign h under q(f), [..., G, T], and the costs of the hinges."""
 
     m: tf.Tensor  #: E b = offset - sign E h
     v: tf.Tensor  #: Var h, positive
@@ -85,7 +85,7 @@ class HingeSum(Penalized):
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: labels in the form for `terms`, [..., G], here in {-1, +1}."""
+        """:return: labels as `terms` takes them, [..., G], here in {-1, +1}."""
         return signs(Y, F)
 
     @check_shapes("y: [batch..., G, 1]")
@@ -160,9 +160,9 @@ class HingeSum(Penalized):
     @inherit_check_shapes
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
-        :return: p(y, lambda | f) as a Gaussian in f, where w = 1 / lambda; every hinge must depend
-            on a single latent function. For two classes: precision w and precision-mean
-            y (penalty / 2 + w).
+        :return: sites of p(y, lambda | f), which is Gaussian in f, where w = 1 / lambda; every
+            hinge must depend on a single latent function. For two classes: precision w and
+            precision-mean y (penalty / 2 + w).
         """
         check_hook(self, "local_sites")
         w = tf.convert_to_tensor(w)
@@ -193,7 +193,7 @@ class HingeSum(Penalized):
     @inherit_check_shapes
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
-        :return: `local_sites` for local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
+        :return: `local_sites` at local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
             |b|, a^2), where a is half the cost (Polson & Scott 2011); valid for either bound.
         """
         check_hook(self, "draw_sites")
@@ -265,10 +265,10 @@ class Hinge(HingeSum, BinaryLikelihood):
         L(y | f) = exp(-penalty max(0, 1 - y f)),
 
     (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011). Each latent function has one
-    hinge, with b = 1 - y f. The bounds are as in `HingeSum`. "exact" (Seeger 2000) is tighter by up
-    to 0.125 penalty sqrt(Fvar) per datum, and its Newton-like steps need a tenth of the sweeps of
-    "augmented". The natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 +
-    v) is the papers' coordinate ascent.
+    hinge, with b = 1 - y f. The bounds are as in `HingeSum`. "exact" (Seeger 2000) is tighter than
+    "augmented" by up to 0.125 penalty sqrt(Fvar) per datum, and its Newton-like steps need a tenth
+    of the sweeps. The natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2
+    + v) is the papers' coordinate ascent.
 
     See `BinaryLikelihood` for labels, link and normalization, and `Penalized` for `normalizer` and
     `penalty` (the SVM's C for a unit prior variance).
@@ -280,25 +280,25 @@ class Hinge(HingeSum, BinaryLikelihood):
 class OneClass(HingeSum, BinaryLikelihood):
     r"""
     The one-class support vector machine (Schoelkopf et al. 2001): f should be at least 1 at all
-    training rows, and its prior keeps it at 0 far from these rows,
+    training rows, and its prior keeps it at 0 far from these rows:
 
         L(1 | f) = exp(-penalty max(0, 1 - f)).
 
-    The mode is scikit-learn's `OneClassSVM` with the same kernel: f = (decision + rho) / rho, and
-    penalty = 1 / rho in scikit-learn's scale. The `nu` of `OneClassSVM` is the largest fraction of
-    rows with f below 1; a larger penalty corresponds to a smaller `nu`.
+    The mode is scikit-learn's `OneClassSVM` with the same kernel: f = (decision_function + rho) /
+    rho, and penalty = 1 / rho in scikit-learn's scale. The `nu` of `OneClassSVM` is the largest
+    fraction of rows with f below 1; a larger penalty corresponds to a smaller `nu`.
 
     f(x) is a score with a variance. P(y = 1 | x), the probability that x resembles the training
     rows, is
 
         Phi(scale Fmu + offset),    scale = 1,    offset = -1,
 
-    which is 1/2 at the margin, Fmu = 1. This probability ignores Fvar: averaged over f as for two
-    classes, it would approach 1/2 far from all rows, where Fvar is largest. It is a guess until
-    `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to rows
-    that include outliers. It is then the probability that a row is not an outlier, if outliers are
-    as frequent as among these rows. Outliers have label 0 or -1; other rows, including all training
-    rows, have label 1.
+    which is 1/2 at the margin, Fmu = 1. This probability ignores Fvar: its average over f, which
+    two classes use, would approach 1/2 far from all rows, where Fvar is largest. It is a guess
+    until `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to
+    rows that include outliers. It is then the probability that a row is not an outlier, if outliers
+    are as frequent as in the calibration. Outliers have label 0 or -1; other rows, including all
+    training rows, have label 1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
@@ -337,7 +337,7 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
     This is not the mean over f of any p(y | f). In contrast, `conditional_mean`, means over draws
-    and mutual information normalize first. The results differ by up to .08.
+    and mutual information normalize at each f. The results differ by up to .08.
 
     See `CategoricalLikelihood` for labels and normalization, and `Penalized` for `penalty` and
     `normalizer`; kappa is the product over classes of the kappa of `Hinge`.

@@ -34,7 +34,7 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
 
 def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
-    :return: L of a model for labels Y [N, num_columns], with one column if None.
+    :return: L of a model for labels Y [N, num_columns], or for one column if `num_columns` is None.
     :raise TypeError: for anything but a likelihood, for example its name.
     """
     if not isinstance(likelihood, Likelihood):
@@ -56,8 +56,8 @@ def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
 
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
     """
-    :raise ValueError: for a likelihood without class probabilities, or if a row has several binary
-        labels or its own likelihood.
+    :raise ValueError: for a likelihood without class probabilities, or if rows have several binary
+        labels, or choose between likelihoods.
     """
     if isinstance(likelihood, SwitchedLikelihood):
         raise ValueError(
@@ -105,7 +105,7 @@ def check_class_column(Y: Any) -> None:
 def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
     """
     :param F: latent functions of the same rows, if known.
-    :return: class numbers [N] (accepted by GPflow's `MultiClass`) as a column; else Y.
+    :return: Y, as a column if it holds class numbers [N], which GPflow's `MultiClass` accepts.
     """
     if np.ndim(Y) != 1 or np.ndim(F) == 1 or not hasattr(likelihood, "num_classes"):
         return Y
@@ -191,7 +191,7 @@ def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     any other label becomes NaN.
 
     :param F: latent functions of the same rows.
-    :raise ValueError: unless Y is [..., L], and, outside of graphs, for any other label.
+    :raise ValueError: unless Y is [..., L]; outside of graphs, also for any other label.
     """
     Y = to_default_float(Y)
     L = tf.convert_to_tensor(F).shape[-1]

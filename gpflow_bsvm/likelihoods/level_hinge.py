@@ -25,7 +25,7 @@ from .maximum import favoured
 class LevelHinges(Classification, HingeSum):
     """
     Base class of `LevelHinge` and `OneVsRestLevelHinge`, with targets y in {-1, +1}. Each target
-    has the hinges of all levels, and Q latent functions; these are ordered by target.
+    has one hinge per level, and Q latent functions; these follow the order of the targets.
     """
 
     scale: Any
@@ -128,8 +128,8 @@ class LevelHinge(LevelHinges):
     with costs c_k(+1) = 2 (1 - t_k) and c_k(-1) = 2 t_k, latent functions g_1..g_Q
     (`num_latent_gps=Q`) and labels in one column. The minimizer of a hinge with these costs is
     sign(P(y = 1 | x) - t_k) (Lin, Lee & Wahba 2002). All levels together therefore determine the
-    probability (Wang, Shen & Liu 2008). `Hinge`, the level 1/2, only determines on which side of
-    1/2 the probability lies. Prediction is
+    probability (Wang, Shen & Liu 2008). `Hinge` is the level 1/2 alone, and only determines on
+    which side of 1/2 the probability lies. Prediction is
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
@@ -138,8 +138,8 @@ class LevelHinge(LevelHinges):
     unless calibrated. `levels` defines the g_q: `location_spread` (Q = 2 or 1), or custom W and b,
     such as W = I and b = 0 for levels that share only their prior.
 
-    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites (exact if the g are
-    independent under q, as models assume).
+    See `BinaryLikelihood` for labels, and `HingeSum` for bounds and sites, which are exact if the
+    g_q are independent under q, as models assume.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
@@ -211,11 +211,11 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
     with y_k = 1 if y >= k, else -1, and the costs of T levels t with functions f_t = b_t + sum_q
     W_tq g_q (`num_latent_gps=Q`, 2 by default). The thresholds theta are trainable (`VEM` and `ML2`
-    learn them) and stay in order, so that
+    learn them) and stay in order. Therefore
 
         P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
 
-    decreases with k. P(y = k) = P(y >= k) - P(y > k) is thus a proper distribution over classes,
+    decreases with k, and P(y = k) = P(y >= k) - P(y > k) is a proper distribution over classes,
     even for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
     Labels are in one column; classes without rows are allowed. `predict_y` returns the mean and

@@ -136,7 +136,7 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
     g_0 / (1 + spread g_1).
 
     :param levels: the levels, or the number T >= 2 of levels evenly spaced from -4 to 4 in logit t.
-    :param spread: prior deviation of the spread, relative to the prior deviation of f; if 0, Q = 1.
+    :param spread: prior standard deviation of the spread, relative to that of f; if 0, Q = 1.
     """
     if isinstance(levels, (int, np.integer)):
         check_whole(2, levels=levels)

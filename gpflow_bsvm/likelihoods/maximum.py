@@ -8,7 +8,7 @@ d/du log Phi((u - mu_j) / s_j) >= 0, so that F sum_j lambda_j is the density,
     d^2 E max / d mu_c^2   = int F lambda_c sum_{j != c} lambda_j du = 2 d E max / d v_c.
 
 The last line, from partial integration, gives the site precisions, which are never negative. All
-integrands vanish at both ends with all their derivatives, so that the midpoint rule converges
+integrands vanish at both ends with all their derivatives; the midpoint rule therefore converges
 faster than any power of the number of nodes. All integrals use one grid of nodes per datum.
 """
 
@@ -25,7 +25,7 @@ from .classes import both_sides, normal_cdf, normal_pdf
 
 #: Normal tails are cut off at this many standard deviations: Phi(-7.5) = 3e-14.
 REACH = 7.5
-#: Nodes per datum: per e-fold growth of the grid's steps, and a constant number; see `grid`.
+#: Nodes per datum: a number per e-fold growth of the grid's steps, plus a constant; see `grid`.
 NODES_PER_GROWTH = 13
 NODES = 22
 #: This many nodes suffice for scales 1e6 apart.
@@ -51,9 +51,9 @@ class Grid(NamedTuple):
 @check_shapes("mean: [batch..., C]", "scale: [batch..., C]", "return.above: [batch..., Q]")
 def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     """
-    A factor of F with scale s changes only below low + 2 REACH s, because no factor begins above
-    low. Steps may therefore grow with the distance from low, from the scale of the sharpest factor
-    to the scale of the widest. The most demanding datum determines the number of nodes.
+    A factor of F with scale s changes only below low + 2 REACH s, because no factor begins to rise
+    above low. Steps may therefore grow with the distance from low, from the scale of the sharpest
+    factor to the scale of the widest. The most demanding datum determines the number of nodes.
 
     :return: nodes, without a gradient, because the integrals do not depend on them.
     """
@@ -64,7 +64,7 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     sharp = tf.where(top > low[..., None], scale, np.inf * tf.ones_like(scale))
     unit = REACH * tf.reduce_min(sharp, axis=-1)[..., None]
     growth = tf.math.log1p((tf.reduce_max(top, axis=-1) - low)[..., None] / unit)
-    # Ignores NaN; 0 without data.
+    # NaN is ignored; without data, the result is 0.
     most = tf.maximum(tf.reduce_max(tf.where(growth > 0, growth, 0)), 0)
     num_nodes = tf.math.ceil(tf.minimum(NODES + NODES_PER_GROWTH * most, MOST_NODES))
     midpoints = (tf.range(num_nodes, dtype=mean.dtype) + 0.5) / num_nodes
@@ -92,7 +92,7 @@ def distribution(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """:return: F times the weights of the nodes, [..., Q]; lambda_j and its sum over j."""
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
-    # If Phi underflows, another factor makes F 0: only the logarithm must be finite.
+    # Where one Phi underflows, another factor makes F 0 anyway: only the logarithm must be finite.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny
     rate = normal_pdf(z) / (cdf * scale[..., None])
     F = tf.exp(tf.reduce_sum(tf.math.log(cdf), axis=-2))

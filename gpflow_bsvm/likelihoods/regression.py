@@ -28,8 +28,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
         p(y | f) = exp(-penalty max(0, |y - f| - epsilon)) / Z,    Z = 2 (epsilon + 1 / penalty),
 
-    with two hinges and one latent function for each column of Y [N, P]. The density is normalized,
-    so that the evidence determines `penalty` and `epsilon`. Both are trainable:
+    with two hinges and one latent function for each column of Y [N, P]. The density is normalized:
+    the evidence therefore determines `penalty` and `epsilon`. Both are trainable:
     `gpflow_bsvm.inference.VEM` and `ML2` learn them, `CAVI` keeps them fixed. For a kernel of unit
     prior variance, the mode is scikit-learn's SVR with C = penalty.
 
@@ -155,7 +155,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     def _log_pieces(self, e: tf.Tensor, Fvar: TensorType) -> tuple[tf.Tensor, ...]:
         """
         :param e: y - Fmu.
-        :return: logs of E[Z p(y | f)] over errors above epsilon, between, and below -epsilon.
+        :return: logs of E[Z p(y | f)] over errors above epsilon, in the tube, and below -epsilon.
         """
         s = _deviation(Fvar)
         C = tf.convert_to_tensor(self.penalty)
@@ -218,7 +218,7 @@ class Quantile(HingeSum):
     - independent: f_k = g_k and Q = K. `num_latent_gps=K`.
 
     Training maximizes the product of the densities to the power Q / K, so that the K densities
-    together count as Q. Each density is normalized, so that the evidence determines `penalty`,
+    together count as Q. Each density is normalized: the evidence therefore determines `penalty`,
     which is trainable.
 
     `predict_y` returns the mean and variance under q of the quantiles, [N, K] each; the quantiles
@@ -240,7 +240,7 @@ class Quantile(HingeSum):
         :param levels: increasing, in (0, 1); at least two if tied.
         :param penalty: positive, in units of 1 / y.
         :param bound: "exact" or "augmented", see `HingeSum`.
-        :param scale: for tied quantiles, the prior distance per unit of logit tau, in units of y.
+        :param scale: prior distance of tied quantiles per unit of logit tau, in units of y.
         :raise ValueError: for invalid values.
         """
         self.levels = np.asarray(levels, np.float64)

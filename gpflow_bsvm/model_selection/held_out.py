@@ -4,7 +4,7 @@ The evidence cannot select a penalty: the hinge is not normalized, and with its 
 evidence measures the noise of labels, not the quality of predictions. Leave-one-out marginals
 cannot either: a datum still affects the hyperparameters and, at large penalties, the other sites.
 Refitting q without a fold of the rows is unbiased. It is cheap for few rows, where selection
-matters most; for many rows, a part suffices. (Learning the kernel in every fold is no better.)
+matters most; for many rows, some of them suffice. (Learning the kernel in every fold is no better.)
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ def _in_few(rows: Projected, w: tf.Tensor, least: tf.Tensor) -> Features:
 
 class Refits:
     """
-    Held-out densities as in `held_out_density`, refitting only q to the other folds. Folds and
-    models share computations, see `Refit`.
+    Held-out densities as in `held_out_density`, but only q is refitted to the other folds. Folds
+    and models share computations, see `Refit`.
     """
 
     def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray], like: Any) -> None:
@@ -245,10 +245,10 @@ class Refits:
 
     def temper(self, link: Any) -> None:
         """
-        Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to the best scale
-        for the best model's n left-out rows, to the power n / (n + `LITTLE`). With at least
-        `ENOUGH_ROWS` rows, it stays 1: the full fit's probabilities are then better than the
-        folds'.
+        Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to s^(n / (n +
+        `LITTLE`)), where s is the best scale for the best model's n left-out rows. With at least
+        `ENOUGH_ROWS` rows, the scale stays 1, because a fit to all rows then has better
+        probabilities than the folds.
         """
         Y, weight = self._labels(_tests(self._folds))
         if len(Y) < ENOUGH_ROWS:
@@ -263,7 +263,7 @@ class Refits:
 
 
 def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
-    """:return: the left-out rows, fold by fold."""
+    """:return: the rows that are left out, fold by fold."""
     return np.concatenate([test for _, test in folds])
 
 

@@ -49,8 +49,8 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
 
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
     """
-    An SVC with the learned kernel and penalty; call its `fit(X, y)`. It is sparse in the rows, and
-    has LibSVM's free bias, which the Bayesian SVM lacks.
+    An SVC with the learned kernel and penalty; call its `fit(X, y)`. It keeps only its support
+    vectors, and has LibSVM's unpenalized bias, which the Bayesian SVM lacks.
 
     For `LevelHinge`, the penalty is the levels' mean slope; several classes are treated one-vs-one,
     as usual for SVC.
@@ -128,12 +128,12 @@ class Start(NamedTuple):
 def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
     Convert an SVC's C and kernel, for instance from a grid search, to initial values of a Bayesian
-    SVM: the same machine without the free bias.
+    SVM: the same machine without its unpenalized bias.
 
     :param svc: an SVC with kernel "rbf" or "linear", fitted unless its gamma is a number; or a
         fitted search over such SVCs, such as `GridSearchCV` (its best SVC is used).
     :param penalty: initial penalty; if None, C. The variance is adjusted, because only the product
-        of both matters.
+        of penalty and variance matters.
     :raise TypeError: for any other `svc`.
     :raise ValueError: for another kernel, or a gamma that requires a fit.
     """

@@ -74,7 +74,7 @@ class BatchBSVM(BSVM):
         return super().elbo(self.data if data is None else data)
 
     def training_loss(self, data: RegressionData | None = None) -> tf.Tensor:
-        """:return: the negative ELBO, less the log density of priors, []."""
+        """:return: the negative ELBO minus the log density of priors, []."""
         return super().training_loss(self.data if data is None else data)
 
     def training_loss_closure(self, data: Any = None, *, compile: bool = True) -> Any:

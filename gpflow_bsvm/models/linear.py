@@ -145,9 +145,9 @@ class LinearBSVM(BSVM):
     SVM with C = penalty s^2.
 
     It is a `BSVM` with the weights as inducing variables, and works wherever a `BSVM` does, as in
-    `gpflow_bsvm.fit`, `CAVI`, `SVI` and calibration. `VEM` and `ML2` learn Sigma: a scalar is the
-    regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy sparse
-    matrix; it is read chunk by chunk.
+    `gpflow_bsvm.fit`, `CAVI`, `SVI` and calibration. `VEM` and `ML2` learn Sigma: a scalar Sigma is
+    the regularization constant, a diagonal one gives the relevance of inputs. X may be a SciPy
+    sparse matrix; it is read chunk by chunk.
     """
 
     def __init__(

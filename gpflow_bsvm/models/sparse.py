@@ -55,8 +55,8 @@ from ..likelihoods.labels import as_column, check_labels, class_numbers, num_lat
 
 class SparseFeatures(gpflow.models.GPModel):
     """
-    Features Lz^-1 k(Z, x) of a model, with its kernel, inducing variable and mean function. The
-    engine requires only q in addition.
+    A model's features Lz^-1 k(Z, x), from its kernel, inducing variable and mean function. A
+    subclass adds q; the engine requires no more.
     """
 
     inducing_variable: Any

@@ -9,8 +9,8 @@ to which residual variance and prior mean are added. They are exact for Gaussian
 depend on datum n. The link is then fitted to the labels by maximum likelihood: for two classes, p(y
 = 1) = Phi((g f + d) ...), for more classes, the class probabilities of g f.
 
-The hyperparameters still depend on the datum; see the docs for the consequences. For held-out rows,
-the link is fitted to their marginals directly.
+The hyperparameters still depend on the datum that is left out; see the docs for the consequences.
+For held-out rows, the link is fitted to their marginals directly.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _ITERATIONS = 100
 #: Largest number of rows; a random sample of this size determines two parameters to about a
 #: hundredth. Marginals, labels and a gradient of all rows might not fit into memory.
 MOST_ROWS = 50_000
-#: Smallest scale. If rows are unpredictable from the others, the best scale is 0, with the same
-#: probabilities for any f.
+#: Smallest scale. If no row can be predicted from the others, the best scale is 0, which gives all
+#: f the same probabilities.
 LEAST_SCALE = 0.05
 _NO_PAIRS = "leaving rows out requires two classes with more than one row each"
 
@@ -58,8 +58,8 @@ def leave_one_out(
     :param model: fitted to `data`.
     :param data: X [N, D] and Y [N, P], as in the fit.
     :param sample_weight: [N], as in the fit.
-    :return: mean and variance of f(x_n) without datum n, both [N, L]. A datum of weight 2 is left
-        out as a whole. If two data are equal, only one is left out.
+    :return: mean and variance of f(x_n) without datum n, both [N, L]. A row of weight 2 is left out
+        as a whole. Of two equal rows, only one is left out.
     :raise ValueError: for bad data.
     """
     f, _, _ = _leave_out(model, open_all(model, data, sample_weight))
@@ -119,15 +119,15 @@ def calibrate(
 ) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
-    on at most 50 000 random rows: scale and offset for two classes, scale for more. A row alone in
-    its class is ignored. The scale is at least 0.05, so that predicted labels still follow f. If it
-    would be smaller, because rows are unpredictable from other rows, a warning is issued.
+    on at most 50 000 random rows: scale and offset for two classes, scale for more. The only row of
+    a class is ignored. The scale is at least 0.05: predicted labels still follow f. If the best
+    scale is smaller, because other rows cannot predict a row, a warning is issued.
 
     Arguments and errors are as in `leave_one_out`.
 
-    :param held_out: whether `data` are new rows, so that no row is left out. Required after
-        learning a network, because leaving a row out does not undo its effect on the network.
-    :return: the values by name.
+    :param held_out: whether `data` are new rows, of which none is left out. Must be True after a
+        network was learned, because leaving a row out does not undo its effect on the network.
+    :return: the link's parameters by name.
     :raise ValueError: for a likelihood without `link_parameters`, a q equal to the prior, or
         `held_out` without data.
     """
@@ -154,7 +154,7 @@ def calibrate(
     if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # allow for the transform's rounding
         warn(
             "left-out rows are predicted no better than by chance: probabilities are near the "
-            f"frequencies of the classes (scale {LEAST_SCALE:g} of the link)"
+            f"frequencies of the classes (the link's scale is {LEAST_SCALE:g})"
         )
     return found
 
@@ -166,7 +166,7 @@ def fit_link(
     As in `calibrate`, for rows with known marginals.
 
     :param link: a likelihood with `link_parameters`; names: the parameters to fit, all if empty.
-    :param f: [N, L], marginals without each row's own label.
+    :param f: [N, L], marginals, each without use of the row's own label.
     :param Y: [N, P]; weight: [N, 1].
     :param chunk_rows: rows per chunk.
     """

@@ -1,4 +1,4 @@
-"""Make functions of models accept estimators and unscaled rows."""
+"""A decorator: functions of models then also accept estimators and unscaled rows."""
 
 from __future__ import annotations
 

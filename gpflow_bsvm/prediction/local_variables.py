@@ -98,8 +98,8 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
     The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), according to the alpha
     of their `local_variables`.
 
-    :param num: number of rows; if None, all rows with alpha < 1: these are nearer to the margin
-        than a row with known f = 0 (for several classes, with all f equal).
+    :param num: number of rows; if None, all rows with alpha < 1. A row with known f = 0 (for
+        several classes, with all f equal) has alpha = 1.
     :return: row indices, smallest alpha first (the smallest over a row's losses).
     """
     smallest = local_variables(model, data).alpha.min(axis=-1)
@@ -189,9 +189,9 @@ def predict_f_given(
         N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k).
 
     In general, s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites r_n =
-    y_n (a + 1 / lambda_n); the residual variance is added as in `predict_f`. It does not depend on
-    the model's q. Class probabilities given lambda are `model.likelihood.predict_mean_and_var(Xnew,
-    mean, variance)[0]`.
+    y_n (a + 1 / lambda_n); the residual variance is added as in `predict_f`. The prediction does
+    not depend on the model's q. Class probabilities given lambda are
+    `model.likelihood.predict_mean_and_var(Xnew, mean, variance)[0]`.
 
     :param model: a model for two classes or one-vs-rest (with `local_sites`).
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.

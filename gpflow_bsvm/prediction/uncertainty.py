@@ -2,10 +2,10 @@ r"""Measures of a classifier's uncertainty, row by row.
 
 With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
 
-    variation ratio       1 - max_c P(argmax_j f_j = c): the probability that f, drawn from q,
-                          disagrees with q about the favored class (Wistuba & Rawat 2018,
-                          section 4): the side of the link's 1/2 for two classes, the median of
-                          p(y | f) for ordered classes
+    variation ratio       1 - max_c P(argmax_j f_j = c): the probability that a draw of f from q
+                          does not favor the class favored most (Wistuba & Rawat 2018, section
+                          4): of two classes, the one above the link's 1/2; of ordered classes,
+                          the median of p(y | f)
     predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: the total uncertainty
     mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of the entropy
                           that more data can remove (Houlsby et al. 2011); the rest is class overlap
@@ -128,8 +128,8 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
-    Variance of f(x) under q, averaged over latent functions. It is large far from all data of any
-    class.
+    Variance of f(x) under q, averaged over latent functions. It is large far from the data of all
+    classes.
 
     Arguments and errors are as in `gpflow_bsvm.prediction.predict_marginals`.
 
@@ -201,8 +201,8 @@ class ExpectedError(NamedTuple):
 def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
     The expected error of a classifier on unlabeled rows, the mean over rows of 1 - max_c p_c. Its
-    uncertainty is the deviation of mean_n (1 - p(y_n | f_s)) over joint draws f_s of q, with y_n
-    the predicted classes. This excludes the noise of labels given f.
+    uncertainty is the standard deviation of mean_n (1 - p(y_n | f_s)) over joint draws f_s of q,
+    with y_n the predicted classes. The noise of labels given f is excluded.
 
     :param X: [N, D], at most `MOST_ROWS` rows.
     :param num_samples: number of draws S.

@@ -88,7 +88,7 @@ class Samples:
         return mean.numpy(), variance.numpy()
 
     def _map(self, function: Callable[[Projected], Any], X: Any) -> Any:
-        size = max(1, chunk_rows(self.model) // 16)  # thousands of draws exceed M features
+        size = max(1, chunk_rows(self.model) // 16)  # thousands of draws need more memory
         return map_over(ProjectedData(self.model, open_inputs(self.model, X, size)), function)
 
     def _draws_of_f(self, rows: Projected) -> AnyNDArray:
@@ -168,7 +168,7 @@ class _Chains(Run[tuple[Any, int], AnyNDArray]):
 
 @dataclass(frozen=True)
 class Sampler(Algorithm):
-    """Base of `Gibbs` and `HMC`: draws blocks and selects draws to keep."""
+    """Base class of `Gibbs` and `HMC`: draws in blocks, and selects the draws to keep."""
 
     grows = "num_draws"
     instead = "HMC, which accepts any likelihood"
