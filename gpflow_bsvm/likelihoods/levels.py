@@ -184,7 +184,9 @@ def log_probabilities(
     variance = tf.maximum(tf.einsum("...q,jq->...j", Fvar, W2), VARIANCE_FLOOR)
     above, below = mean_normal_cdf(mean * tf.math.rsqrt(variance))
     dt = t[1:] - t[:-1]
-    return tuple(tf.math.log(tf.linalg.matvec(part, dt)) for part in (above, below))
+    tiny = np.finfo(Fmu.dtype.as_numpy_dtype).tiny  # log 0 would have NaN gradients
+    sums = (tf.linalg.matvec(part, dt) for part in (above, below))
+    return tuple(tf.math.log(tf.maximum(part, tiny)) for part in sums)
 
 
 @check_shapes("z: [batch..., J]", "return[all]: [batch..., K]")

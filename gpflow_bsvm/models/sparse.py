@@ -256,10 +256,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         parts = (self.q_mu, self.q_sqrt, self.prior, self.whiten)
         return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
 
-    def _predictor(self, Lz: tf.Tensor, taped: bool = False) -> Callable[[tf.Tensor], Marginals]:
+    def _predictor(self, Lz: tf.Tensor) -> Callable[[tf.Tensor], Marginals]:
         mean, root = self.whitened_q(Lz)
         R = tf.linalg.matrix_transpose(root)  # once, not in each call
-        return partial(_moments.bind(self.prior, taped=taped), tf.transpose(mean), R, Lz)
+        return partial(_moments.bind(self.prior), tf.transpose(mean), R, Lz)
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -345,9 +345,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         if full_cov or full_output_cov or len(X.shape) != 2:
             with self._own_jitter():
                 return super().predict_f(X, full_cov, full_output_cov)
-        prior_factor = compiled_prior_factor.bind(self.prior, taped=True)
-        Lz = prior_factor(jitter_of(self))  # not cached: it has gradients
-        return cast(MeanAndVariance, self._predictor(Lz, taped=True)(X))
+        Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
+        return cast(MeanAndVariance, self._predictor(Lz)(X))
 
     @inherit_check_shapes
     def predict_y(
@@ -357,7 +356,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
         mean, variance = self.predict_f(Xnew)
-        predict = compiled_predict.bind(self.likelihood, taped=True)
+        predict = compiled_predict.bind(self.likelihood)
         X = tf.convert_to_tensor(Xnew, default_float())
         return cast(MeanAndVariance, predict(X, mean, variance))
 

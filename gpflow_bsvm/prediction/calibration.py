@@ -172,7 +172,7 @@ def fit_link(
     """
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link does not use X
     table = ArraySource(nothing, Y, weight, chunk_rows)
-    density = _density.bind(link, taped=True)
+    density = _density.bind(link)
     moved = names or tuple(link.link_parameters)
     variables = [link.link_parameters[name].unconstrained_variable for name in moved]
 

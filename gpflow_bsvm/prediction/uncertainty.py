@@ -105,7 +105,9 @@ def mutual_information(
 @Compiled
 def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
     """:return: p(y | f), [S, N, P], for F [L, S, N]."""
-    return probabilities(likelihood, X, tf.transpose(F, [1, 2, 0]))
+    L, S, N = tf.unstack(tf.shape(F))
+    rows = tf.reshape(tf.transpose(F, [1, 2, 0]), [-1, L])  # GPflow's MultiClass takes no batches
+    return tf.reshape(probabilities(likelihood, tf.tile(X, [S, 1]), rows), [S, N, -1])
 
 
 @takes_estimators

@@ -154,6 +154,17 @@ def test_probabilities_are_those_of_draws_of_the_level(levels, rng):
     np.testing.assert_allclose(np.exp(yes) + np.exp(no), 1, rtol=1e-12)
 
 
+def test_probabilities_that_underflow_have_gradients():
+    """Each f_t of both classes is negative: P = 0 and 0, to be divided by their sum."""
+    likelihood = OneVsRestLevelHinge(2)
+    F = tf.constant([[-7.5, -2.9, -6.4, -1.6]], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(F)
+        p = likelihood.probabilities(F, tf.zeros_like(F))
+    assert np.isfinite(tape.gradient(p, F)).all()
+    np.testing.assert_allclose(p, [[0.5, 0.5]], rtol=1e-12)
+
+
 def test_mean_of_the_normal_cdf():
     ends = np.array([-30.0, -8.0, -1.0, -1 + 1e-6, 0.3, 5.0, 40.0])
     yes, no = mean_normal_cdf(tf.constant(ends))

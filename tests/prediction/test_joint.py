@@ -98,6 +98,15 @@ def test_probabilities_under_draws_are_those_of_the_likelihood(three):
         np.testing.assert_allclose(p, expected, atol=1e-12)
 
 
+def test_draws_of_gpflows_multi_class_favor_the_largest_f():
+    X, _ = make_data(12)
+    model = make_model((X, None), likelihood=gpflow.likelihoods.MultiClass(3))
+    randomise(model)
+    P = draw_probabilities(model, X, num_samples=4)
+    np.testing.assert_array_equal(P.argmax(-1), draw_f(model, X, num_samples=4).argmax(-1))
+    assert gb.prediction.mutual_information(model, X).shape == (12,)
+
+
 def test_too_many_rows_for_their_covariance(three, monkeypatch):
     monkeypatch.setattr(uncertainty, "MOST_ROWS", 5)
     with pytest.raises(ValueError, match=r"joint draws of 6 rows .* at most 5 rows"):
