@@ -29,9 +29,17 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from check_shapes.exceptions import ShapeMismatchError
-from tensorflow.python.eager.record import could_possibly_record
 
 from .structure import Structure, look_into, open_shape
+
+try:
+    from tensorflow.python.eager.record import could_possibly_record
+except ImportError:  # TensorFlow may move it, as it is not public; calls then take longer
+
+    def could_possibly_record() -> bool:
+        """:return: True: a tape may be recording."""
+        return True
+
 
 #: The number of graphs kept per function; the least recently used graph is dropped first.
 _CACHE_SIZE = 16

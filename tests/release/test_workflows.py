@@ -40,6 +40,11 @@ def test_they_make_nothing_that_the_makefile_has_not():
         assert targets(run for job in jobs for run in commands(job)) <= set(known)
 
 
+def test_the_sample_for_other_pythons_names_tests_that_exist():
+    (sample,) = re.findall(r'^SAMPLE="(.+)"', OURS, flags=re.M)
+    assert [name for name in sample.split() if not (ROOT / name).is_file()] == []
+
+
 def test_tests_run_on_each_python_and_system():
     matrix = workflow("ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
     assert matrix["python"] == CLAIMED
