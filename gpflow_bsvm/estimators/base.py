@@ -28,7 +28,7 @@ from ..notices import told_by
 from . import inputs
 from .choice import Candidate, chosen_model
 from .columns import Attributes, unscaled_columns
-from .labels import Encoding, check_known
+from .labels import Encoding, check_known, with_numpy_type
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
 from .options import check_options, in_words_of_estimators
 from .specification import Data, Specification
@@ -208,6 +208,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         inputs.check_format(X, self._how["accept_sparse"])
         if self._labelled:
             check_known(y)
+            y = with_numpy_type(y)
         X, y = self._checked(X, y, reset)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
@@ -260,7 +261,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source_of(rows) is not None:
             return open_later(rows, self)
         X, y = rows
-        Y, _ = self._encoding()(np.ravel(y)[:, None])
+        Y, _ = self._encoding()(np.ravel(with_numpy_type(y))[:, None])
         return self._scaled(X), Y.astype(gpflow.config.default_float())
 
     def __sklearn_tags__(self) -> Any:

@@ -44,6 +44,17 @@ def check_known(y: Any) -> None:
         )
 
 
+def with_numpy_type(y: Any) -> Any:
+    """
+    :return: y, with NumPy's integers or truth values in place of pandas' nullable types, which
+        scikit-learn converts to floats: True to 1.0, and large integers to their neighbors.
+    """
+    if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc"):
+        return type(y)({name: with_numpy_type(y[name]) for name in y}, y.index)
+    numpy_type = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    return y.to_numpy(numpy_type) if getattr(numpy_type, "kind", "") in tuple("iub") else y
+
+
 def check_targets(y: AnyNDArray) -> None:
     """
     Warn of numbers that are probably not classes.

@@ -91,6 +91,29 @@ def test_thresholds_of_classes_without_rows_are_finite():
     assert np.isfinite(first_thresholds((Y, Y, np.ones(3)), 5)).all()
 
 
+# --- pandas' nullable types ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["Int64", "UInt64", "int64[pyarrow]", "boolean", "bool[pyarrow]"])
+@pytest.mark.parametrize("form", [as_series, as_frame], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+def test_integers_and_truth_values_come_back_as_such(moons, kind, form):
+    X, y = moons
+    labels = np.array([False, True]) if "bool" in kind else np.array([2**60, 2**60 + 1])
+    classifier = fixed().fit(X, form(labels[y]).astype(kind))
+    assert classifier.classes_.dtype.kind == ("b" if "bool" in kind else kind.lower()[0])
+    assert classifier.classes_.tolist() == labels.tolist()
+    expected = fixed().fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(classifier.predict_proba(X), expected, rtol=1e-12)
+
+
+def test_nullable_labels_are_those_of_the_model(moons):
+    X, y = moons
+    classifier = fixed().fit(X, y)
+    _, Y = classifier.as_model_sees((X, pd.Series(y, dtype="Int64")), labelled=True)
+    np.testing.assert_array_equal(Y[:, 0], y)
+
+
 # --- missing labels ------------------------------------------------------------------------------
 
 
