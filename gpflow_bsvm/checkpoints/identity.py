@@ -271,9 +271,11 @@ class _Walk:
 
 def _in_order(values: Collection[Any]) -> list[Any]:
     """:return: members of a set, in the same order in every process."""
-    return sorted(
-        values, key=lambda one: full_name(one) if hasattr(one, "__qualname__") else repr(one)
-    )
+    return sorted(values, key=_name)
+
+
+def _name(value: Any) -> str:
+    return full_name(value) if hasattr(value, "__qualname__") else repr(value)
 
 
 _STORES = ("STORE_GLOBAL", "STORE_DEREF")

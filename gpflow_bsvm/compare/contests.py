@@ -98,8 +98,9 @@ def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyND
     """:return: labels and predictions on the shared folds, for models with the most folds."""
     most = max(map(len, comparison.held_out.values()), default=0)
     full = {name: found for name, found in comparison.held_out.items() if len(found) == most}
-    shared = set.intersection(*map(set, full.values())) if full else set[int]()
-    return {name: [found[k] for k in sorted(shared)] for name, found in full.items() if shared}
+    numbers = range(comparison.settings.folds)
+    shared = [k for k in numbers if all(k in found for found in full.values())]
+    return {name: [found[k] for k in shared] for name, found in full.items() if shared}
 
 
 def _interval(values: AnyNDArray, level: float) -> Interval:

@@ -111,8 +111,8 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
     held = [[h for one in shown if (h := contest(one, score))] for score in losses]
     models = dict.fromkeys(name for all_ in held for one in all_ for name in one.losses)
     leads = [Counter(name for one in all_ for name in one.leaders) for all_ in held]
-    rows = [(name, [(of[name], len(all_)) for of, all_ in zip(leads, held)]) for name in models]
-    return sorted(rows, key=lambda row: -sum(won for won, _ in row[1]))
+    order = sorted(models, key=sum(leads, Counter()).__getitem__, reverse=True)
+    return [(name, [(of[name], len(all_)) for of, all_ in zip(leads, held)]) for name in order]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:

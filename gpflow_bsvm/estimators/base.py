@@ -133,7 +133,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return self
 
     def _fit_arrays(self, data: Data, stages: Stages) -> None:
-        data = inputs.merge_equal(*data)
+        data = inputs.merge_equal(data)
         scaler = inputs.make_scaler(data[0], data[2])
         data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data

@@ -185,17 +185,18 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 f"the hinge of Crammer and Singer has no bound {self.bound!r} here: use "
                 'multi_class="ovr" or loss="levels", or leave bound at "exact"'
             )
-        how: dict[str, Any] = {"levels": levels_for(float(data[2].sum()))}
+        levels = levels_for(float(data[2].sum()))
+        spec = specify(self, seed)._replace(num_classes=len(self.classes_), levels=levels)
         if self._ordinal and len(self.classes_) > 2:
-            how |= {"learned": ("thresholds",), "loss": "levels"}
+            spec = spec._replace(learned=("thresholds",), loss="levels")
         if np.ptp(data[1]) == 0:
-            how |= {"learned": (), "learn_kernel": False, "calibrate": False}
+            spec = spec._replace(learned=(), learn_kernel=False, calibrate=False)
             only = self.classes_.tolist()[int(data[1][0, 0])]
             warn(
                 f"all rows with positive weight are of class {only!r}: kernel, loss and penalty "
                 "keep their initial values, because one class cannot determine them"
             )
-        return specify(self, seed, num_classes=len(self.classes_), **how)
+        return spec
 
     @property
     def _units_of_f(self) -> tuple[float, float]:

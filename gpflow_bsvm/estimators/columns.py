@@ -56,7 +56,7 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
     kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
     # Smooth terms of the same columns must not hide a term that uses them as codes.
-    return sorted(kept.union(*(_codes(term, X) for term in _terms(kernel))))
+    return sorted(kept | {c for term in _terms(kernel) for c in _codes(term, X)})
 
 
 def _terms(kernel: Kernel) -> list[Kernel]:

@@ -17,6 +17,7 @@ from ..data.batch import SparseRows
 from ..notices import warn
 from .columns import unscaled_columns
 from .labels import missing
+from .specification import Data
 
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
@@ -188,15 +189,15 @@ def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large tha
         raise ValueError(f"{what.format(overflown[0])} overflows: check the units")
 
 
-def merge_equal(X: Any, Y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
+def merge_equal(data: Data) -> Data:
     """
-    :param X: [N, D], an array or SciPy's CSR.
-    :param Y: [N, 1].
+    :param data: X [N, D], an array or SciPy's CSR; Y [N, 1]; weights [N].
     :return: distinct rows in an order independent of the input, and the sums of their weights, so
         that rounding does not depend on order or repetition; unchanged rows if there are too many.
     """
+    X, Y, weight = data
     if X.shape[0] > MERGE_ROWS:
-        return X, Y, weight
+        return data
     if scipy.sparse.issparse(X):
         keys = _sparse_keys(X, Y[:, 0])
         axis = None

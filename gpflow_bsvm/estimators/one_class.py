@@ -102,7 +102,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return np.asarray(ndtr(np.concatenate([-z, z], axis=1)))
 
     def _specify(self, seed: int, data: Data) -> Specification:
-        spec = specify(self, seed, loss="one_class", learn_kernel=False)
+        spec = specify(self, seed)._replace(loss="one_class", learn_kernel=False)
         X, _, weight = at_most(CHOICE_ROWS, data, seed, classes=False)
         if self.kernel is None:
             spec = spec._replace(kernel=_default_kernel(X))

@@ -123,16 +123,13 @@ class Specification(NamedTuple):
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
-def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
-    """
-    :param fixed: fields other than the estimator's parameters.
-    :return: the estimator's specification; "auto" is resolved later.
-    """
+def specify(estimator: Any, seed: int) -> Specification:
+    """:return: the specification by the estimator's parameters, without loss and penalty."""
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
     given = {name: getattr(estimator, name) for name in shared if hasattr(estimator, name)}
     grow = estimator.num_inducing == "auto"
     return Specification(
-        **(given | fixed),
+        **given,
         num_inducing=FIRST_INDUCING if grow else int(estimator.num_inducing),
         grow=grow,
         linear=isinstance(estimator.kernel, str),
