@@ -127,9 +127,9 @@ def test_bad_gram_matrices():
     skewed = eye + np.array([[0, 0.5, 0], [0, 0, 0], [0, 0, 0]])
     with pytest.raises(ValueError, match=r"entries \(0, 1\) and \(1, 0\) differ by 0.5"):
         mode_of_gram(skewed, Y, 1.0)
-    with pytest.raises(ValueError, match="NaN or infinity"):
+    with pytest.raises(ValueError, match="Gram matrix contains NaN"):
         mode_of_gram(eye * np.nan, Y, 1.0)
-    with pytest.raises(ValueError, match="negative diagonal"):
+    with pytest.raises(ValueError, match=r"not positive semidefinite.*eigenvalue is -1"):
         mode_of_gram(-eye, Y, 1.0)
 
 

@@ -62,22 +62,13 @@ class Selection(NamedTuple):
         """
         return svm_mode(self.kernel, data, self.penalty, slack=self.slack)
 
-    def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
-        """:return: least and greatest value among the optima, for each parameter and "value"."""
-        rows = [o.parameters | {"value": np.asarray(o.value)} for o in self.optima]
-        columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
-
     def __str__(self) -> str:
-        """:return: a string with a line for each parameter: its least, greatest and best value."""
+        """:return: a string with a line for each start: value and parameters at its end."""
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
-        for name, ends in self.spread().items():
-            best = self.best.parameters.get(name, np.asarray(self.best.value))
-            low, high, own = (np.array2string(value, precision=3) for value in ends + (best,))
-            lines.append(f"{name}: {low} to {high}, best {own}")
-        edges = sorted({name for optimum in self.optima for name in optimum.at_edge})
-        if edges:
-            lines.append(f"at the edge of the search: {', '.join(edges)}")
+        for one in self.optima:
+            found = [f"{k}: {np.array2string(v, precision=3)}" for k, v in one.parameters.items()]
+            edge = "; at the edge of the search: " + ", ".join(one.at_edge) if one.at_edge else ""
+            lines.append(f"{one.value:.6g} at {', '.join(found)}{edge}")
         return "\n".join(lines)
 
 
@@ -127,9 +118,8 @@ def optimise(
     _assign(kernel, best.parameters)
     if best.at_edge:
         warnings.warn(
-            f"the best point is at the edge of the search in {', '.join(best.at_edge)}: the "
-            "criterion may have no optimum there; start elsewhere, fix these parameters, or use a "
-            "larger reach",
+            f"the best point is at the edge of the search in {', '.join(best.at_edge)}: perhaps no "
+            "optimum exists; start elsewhere, fix these parameters, or use a larger reach",
             ConvergenceWarning,
             stacklevel=2,
         )
