@@ -125,7 +125,7 @@ def test_bad_gram_matrices():
     with pytest.raises(ValueError, match=r"of 3 labels must be square, got \(2, 2\)"):
         mode_of_gram(np.eye(2), Y, 1.0)
     skewed = eye + np.array([[0, 0.5, 0], [0, 0, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match=r"entries \(0, 1\) and \(1, 0\) differ by 0.5"):
+    with pytest.raises(ValueError, match=r"K and K\.T differ by 0\.5"):
         mode_of_gram(skewed, Y, 1.0)
     with pytest.raises(ValueError, match="Gram matrix contains NaN"):
         mode_of_gram(eye * np.nan, Y, 1.0)

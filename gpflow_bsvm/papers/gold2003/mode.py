@@ -307,12 +307,10 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
     K: AnyNDArray = check_array(gram, dtype=np.float64, input_name="the Gram matrix")
     if K.shape != (num_rows, num_rows):
         raise ValueError(f"the Gram matrix of {num_rows} labels must be square, got {K.shape}")
-    gaps = np.abs(K - K.T)
-    if gaps.max() > 1e-6 * np.abs(K).max():
-        row, column = np.unravel_index(gaps.argmax(), K.shape)
+    if (gap := np.abs(K - K.T).max()) > 1e-6 * np.abs(K).max():
         raise ValueError(
-            f"the Gram matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) "
-            f"differ by {gaps.max():.3g}; if that is rounding, use (K + K.T) / 2"
+            f"the Gram matrix must be symmetric, but K and K.T differ by {gap:.3g}; if that is "
+            "rounding, use (K + K.T) / 2"
         )
     return (K + K.T) / 2
 

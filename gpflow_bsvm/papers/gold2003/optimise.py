@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,7 +156,7 @@ class _Search:
                     f"a start's {name} must be positive and of the kernel's shape, got {part}; "
                     "set_trainable(..., False) fixes a parameter"
                 )
-        return np.log(_flat(parts.values()))
+        return np.log(np.concatenate([np.ravel(part) for part in parts.values()]))
 
     def run(self, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
         """:return: the optimum that the search from x finds."""
@@ -209,7 +209,7 @@ class _Search:
         penalty = self.assign(self._split(np.exp(x)))
         found = self._criterion.gradient(self.kernel, self._data, penalty)
         slopes = found.kernel | {PENALTY: np.asarray(found.penalty)}
-        flat = _flat(slopes[name] for name in self._start)
+        flat = np.concatenate([np.ravel(slopes[name]) for name in self._start])
         return self._criterion.cost(found.value), self._criterion.cost(1.0) * flat * np.exp(x)
 
 
@@ -221,10 +221,6 @@ def _values_of(kernel: Kernel, penalty: float) -> dict[str, AnyNDArray]:
 
 def _assign(kernel: Kernel, values: Values) -> None:
     multiple_assign(kernel, {name: value for name, value in values.items() if name != PENALTY})
-
-
-def _flat(parts: Iterable[AnyNDArray]) -> AnyNDArray:
-    return np.concatenate([np.reshape(part, -1) for part in parts])
 
 
 def random_starts(

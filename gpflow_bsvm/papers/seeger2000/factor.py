@@ -11,14 +11,14 @@ rounding would lose the I in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, wh
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow import Parameter
-from gpflow.base import AnyNDArray, RegressionData
+from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Bernoulli, Likelihood
@@ -155,7 +155,13 @@ class FactorVGP(AsBSVM):
             latent functions, or an N that is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, data)
-        _check_one_latent(kernel, likelihood, Y)
+        if num_latents(likelihood, Y.shape[1]) != 1 or isinstance(kernel, MultioutputKernel):
+            raise ValueError(
+                f"FactorVGP has one latent function, but {type(likelihood).__name__}, "
+                f"{type(kernel).__name__} and Y of shape {Y.shape} need more: use BatchBSVM"
+            )
+        if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
+            check_binary_labels(Y)
         check_whole(0, rank=rank)
         if rank > len(X):
             raise ValueError(f"rank must be at most the number of rows, {len(X)}, got {rank}")
@@ -220,15 +226,3 @@ class FactorVGP(AsBSVM):
         model = BatchBSVM(self.data, self.kernel, self.likelihood, self.mean_function)
         model.assign_natural(self.natural())
         return model
-
-
-def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
-    """:raise ValueError: for several latent functions, or labels that are not of two classes."""
-    needed = num_latents(likelihood, Y.shape[1])
-    if needed != 1 or isinstance(kernel, MultioutputKernel):
-        raise ValueError(
-            f"FactorVGP has one latent function, but {type(likelihood).__name__}, "
-            f"{type(kernel).__name__} and Y of shape {Y.shape} need more: use BatchBSVM"
-        )
-    if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
-        check_binary_labels(Y)
