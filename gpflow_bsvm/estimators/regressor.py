@@ -60,9 +60,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect either. If
         y's standard deviation is much larger and, used as the scale, predicts left-out rows better,
         it becomes y_scale_; extreme labels are then signal, not errors.
-    :ivar scaler_: the fitted `StandardScaler` of X, or None.
-    :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
-    :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
+    :ivar scaler_: and history_, seconds_, num_inducing_: as in `gpflow_bsvm.BSVMClassifier`.
     """
 
     penalty: float | str = "auto"
