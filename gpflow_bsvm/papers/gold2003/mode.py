@@ -182,11 +182,6 @@ class Mode(NamedTuple):
         """:return: z_n = y_n f(x_n), [N]."""
         return self.y * self.latent
 
-    @property
-    def violation(self) -> float:
-        """:return: largest violation of the conditions of optimality, in units of the margin."""
-        return self._dual().violation(self.alpha)
-
     def predict(self, kernel: Kernel, X: Any, Xnew: Any) -> AnyNDArray:
         """
         :param X: the training rows of this machine.

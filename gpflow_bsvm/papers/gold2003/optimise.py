@@ -56,10 +56,7 @@ class Selection(NamedTuple):
         return likelihood_of(self.slack, self.penalty)
 
     def machine(self, data: tuple[Any, Any]) -> Mode:
-        """
-        :param data: X [N, D] and Y [N, 1].
-        :return: the criterion's support vector machine, solved on these rows.
-        """
+        """:return: the criterion's support vector machine, solved on X [N, D] and Y [N, 1]."""
         return svm_mode(self.kernel, data, self.penalty, slack=self.slack)
 
     def __str__(self) -> str:

@@ -84,8 +84,7 @@ class Posterior:
 def in_parts(values: AnyNDArray) -> AnyNDArray:
     """
     :param values: [chains, draws, ...].
-    :return: [parts, draws per part, ...], with the same number of parts for each chain. If the
-        number of draws is not divisible by it, the first draws of each chain are dropped.
+    :return: [parts, draws per part, ...], as many parts of each chain, without surplus first draws.
     """
     chains, draws = values.shape[:2]
     each = min(draws, max(1, math.ceil(_PARTS / chains)))
