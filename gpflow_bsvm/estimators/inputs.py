@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
 from ..notices import warn
+from ..tables.paths import listed
 from .columns import unscaled_columns
 from .labels import missing
 from .specification import Data
@@ -27,7 +28,6 @@ MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
 FAR_SPANS = 10
 FEW = 0.01
-MOST_NAMED = 5
 #: With more rows than this, equal rows are not merged.
 MERGE_ROWS = 20_000
 
@@ -161,12 +161,11 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -
     if not len(columns := narrow[far.mean(axis=0) < FEW]):
         return
     names = range(X.shape[1]) if names is None else names
-    told = ", ".join(str(names[column]) for column in columns[:MOST_NAMED])
+    told = listed(names[column] for column in columns)
     first = columns[0]
-    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
     extreme = X[np.argmax(np.abs(X[:, first] - middle[first])), first]
     warn(
-        f"a few values determine the scale of column {told}{more} of X, such as {extreme:.4g}, "
+        f"a few values determine the scale of column {told} of X, such as {extreme:.4g}, "
         f"while 90 % of the column span {span[first]:.2g}: correct them, or give logarithms or "
         "ranks (sklearn.preprocessing.QuantileTransformer)"
     )

@@ -10,6 +10,7 @@ from gpflow.base import AnyNDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..notices import warn
+from ..tables.paths import listed
 
 #: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
@@ -37,11 +38,8 @@ def check_known(y: Any) -> None:
     holes = np.atleast_1d(missing([] if y is None else y))
     rows = np.unique(np.nonzero(holes)[0]).tolist()
     if rows:
-        which = ", ".join(map(str, rows[:5])) + (f" and {len(rows) - 5} more" * (len(rows) > 5))
-        raise ValueError(
-            f"y has no label (None, NaN, NaT or NA) in row{'s' * (len(rows) > 1)} {which}: leave "
-            "out such rows"
-        )
+        which = f"row{'s' * (len(rows) > 1)} {listed(rows)}"
+        raise ValueError(f"y has no label (None, NaN, NaT or NA) in {which}: leave out such rows")
 
 
 def check_targets(y: AnyNDArray) -> None:
