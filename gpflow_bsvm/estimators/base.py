@@ -205,7 +205,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out.
         """
         dtype = gpflow.config.default_float()
-        inputs.check_format(X, self._how["accept_sparse"])
         if self._labelled:
             check_known(y)
         X, y = self._checked(X, y, reset)

@@ -32,15 +32,6 @@ FEW = 0.01
 MERGE_ROWS = 20_000
 
 
-def check_format(X: Any, formats: str | bool) -> None:
-    """:raise TypeError: for sparse rows unless `validate_data` accepts such formats."""
-    if scipy.sparse.issparse(X) and not formats:
-        raise TypeError(
-            "Sparse data was passed for X, but dense data is required: use X.toarray(), "
-            'sparse_threshold=0 in a ColumnTransformer, or kernel="linear" without impute'
-        )
-
-
 def _with_nan(X: Any) -> Any:
     """:return: X with NaN in place of pandas.NA in object columns."""
     if hasattr(X, "iloc") and "object" in map(str, getattr(X, "dtypes", ())):
