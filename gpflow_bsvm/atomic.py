@@ -12,6 +12,7 @@ import errno
 import itertools
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -77,19 +78,15 @@ def _told(number: int, why: str | None, path: Path) -> OSError:
 
 def check_room(path: Path) -> None:
     """
-    Check the disk by writing 16 MB next to a future file, and remove them again.
+    Check the disk by writing 16 MB next to a future file, in a temporary file.
 
     :raise OSError: if the file cannot be written; the message names it.
     """
     if path.is_dir():
         raise _told(errno.EISDIR, "expected a path for a file, got a directory", path)
-    part = Path(os.path.realpath(path)).with_name(f".{path.name}.room")
-    try:
-        with errors_of(path, part), open(part, "wb") as file:
-            file.write(bytes(2**24))
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+    folder = Path(os.path.realpath(path)).parent
+    with errors_of(path, folder), tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(2**24))
 
 
 def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> None:

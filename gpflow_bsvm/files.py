@@ -88,7 +88,7 @@ class Files(Reader):
         for file in self.table.files:
             row = 0
             for batch in file.batches(self.columns.read, size):
-                yield Piece(*self.columns.piece(batch, Origin(row, file.path)))
+                yield Piece._make(self.columns.piece(batch, Origin(row, file.path)))
                 row += batch.num_rows
             if row == 0:
                 raise ValueError(f"file {file.path} has no rows; leave it out")

@@ -27,10 +27,11 @@ class Later:
 
     def __init__(self, module: str, extra: str = "compare") -> None:
         """Arguments and errors are as in `require`."""
-        self._of = module, extra
+        self._module = module
+        self._extra = extra
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(require(*self._of), name)
+        value = getattr(require(self._module, self._extra), name)
         setattr(self, name, value)  # so that the next look-up is direct
         return value
 

@@ -111,7 +111,7 @@ def _fits(
     warnings.simplefilter("ignore")
     wanted = {
         "svgp": lambda: make_baseline("svgp", int(y.max()) + 1),
-        UNFLOORED: lambda: SVGPBaseline(Probit()),
+        UNFLOORED: lambda: SVGPBaseline(Probit),
         OFFSET: lambda: make_baseline("svgp", 2),
         "bsvm": Default,
     }

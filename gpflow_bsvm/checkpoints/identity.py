@@ -9,7 +9,6 @@ import inspect
 import itertools
 import re
 import sys
-import sysconfig
 import types
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -39,9 +38,7 @@ _BY_TEXT = (np.dtype, tf.DType, tf.TensorShape, slice, range)
 #: Attributes where wrappers, descriptors and other callables keep their function.
 _INNER = ("__wrapped__", "python_function", "__func__", "func", "fget")
 #: Code in these directories changes only with the version: identify it by name.
-_INSTALLED = (*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")), "<frozen")
 _PACKAGES = {"site-packages", "dist-packages"}
-_INSTALLED += (str(Path(__file__).parents[1]),)
 
 
 def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
@@ -91,7 +88,7 @@ def _of_options(kind: str, owner: Any, options: Mapping[str, Any]) -> Identity:
 
 def _class(cls: type) -> str:
     """:return: the name, and a digest of a user's class."""
-    return cls.__qualname__ + ("" if is_library(cls) else f" ({digest(described(cls))})")
+    return cls.__qualname__ + ("" if is_library(cls.__module__) else f" ({digest(described(cls))})")
 
 
 def _learned(model: Model) -> set[int]:
@@ -128,7 +125,7 @@ def _of_data(source: Source) -> Identity:
     if source.indexed:
         return {**known, "rows": str(source.num_rows)}
     maker = type(source) if source.maker is None else source.maker
-    if not (isinstance(maker, type) and is_library(maker)):
+    if not (isinstance(maker, type) and is_library(maker.__module__)):
         known["source"] = f"{type(maker).__name__} ({digest(described(maker, objects=False))})"
     passes = [_first(source.stream(0, _FEW_ROWS)) for _ in range(2)]
     few = min(len(batch.X) for batch in passes)  # less if there are fewer rows
@@ -228,8 +225,10 @@ class _Walk:
             return self._all([value.func, value.args, value.keywords])
         if isinstance(value, types.MethodType):
             return self._all([value.__self__, value.__func__])
-        if isinstance(value, types.FunctionType) and not _is_installed(value.__code__.co_filename):
-            return self._function(value)
+        if isinstance(value, types.FunctionType):
+            home = value.__globals__.get("__name__", "")  # `wraps` changes `__module__`
+            if not is_library(home):
+                return self._function(value)
         inner = [getattr(value, name, None) for name in _INNER]
         if found := [one for one in inner if isinstance(one, types.FunctionType)]:
             return self.of(found[0])
@@ -251,7 +250,7 @@ class _Walk:
         return f"{code.co_code.hex()} {code.co_names} {', '.join(parts)}"
 
     def _class(self, cls: type) -> str:
-        if is_library(cls):
+        if is_library(cls.__module__):
             return full_name(cls)
         own = {k: v for k, v in vars(cls).items() if not k.startswith("_abc_")}
         own = {k: v for k, v in own.items() if not k.startswith("__") or inspect.isroutine(v)}
@@ -262,7 +261,7 @@ class _Walk:
         if hasattr(value, "get_config"):  # Keras numbers layer names per process
             return f"{self.of(cls)}, {re.sub(r'_[0-9]+', '', str(_config(value)))}"
         ours = full_name(cls).partition(".")[0] in ("gpflow", "gpflow_bsvm")
-        if is_library(cls) and not (ours or isinstance(value, tf.Module)):
+        if is_library(cls.__module__) and not (ours or isinstance(value, tf.Module)):
             return full_name(cls) if " at 0x" in repr(value) else repr(value)
         state = vars(value) if self._objects and hasattr(value, "__dict__") else {}
         own = {k: v for k, v in state.items() if k not in BOOKKEEPING and k[:6] != "_self_"}
@@ -271,9 +270,11 @@ class _Walk:
 
 def _in_order(values: Collection[Any]) -> list[Any]:
     """:return: members of a set, in the same order in every process."""
-    return sorted(
-        values, key=lambda one: full_name(one) if hasattr(one, "__qualname__") else repr(one)
-    )
+    return sorted(values, key=_name)
+
+
+def _name(value: Any) -> str:
+    return full_name(value) if hasattr(value, "__qualname__") else repr(value)
 
 
 _STORES = ("STORE_GLOBAL", "STORE_DEREF")
@@ -295,7 +296,7 @@ def _globals(code: types.CodeType, known: Mapping[str, Any]) -> Iterator[tuple[s
             if step.opname not in ("LOAD_GLOBAL", "LOAD_NAME") or step.argval not in known:
                 continue
             value = known[step.argval]
-            own = isinstance(value, types.ModuleType) and not _is_installed(_file(value.__name__))
+            own = isinstance(value, types.ModuleType) and not is_library(value.__name__)
             if own and after is not None and after.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 yield f"{step.argval}.{after.argval}", getattr(value, after.argval, None)
             else:
@@ -317,16 +318,9 @@ def _config(value: Any) -> Any:
         return [tuple(weight.shape) for weight in getattr(value, "weights", ())]
 
 
-def is_library(cls: type) -> bool:
-    """:return: True if the class's code changes only with a version."""
-    home = cls.__module__.partition(".")[0]
-    return home in sys.stdlib_module_names or _is_installed(_file(cls.__module__))
-
-
-def _file(module: str) -> str:
-    """:return: the file of a module; empty for interactive code."""
-    return getattr(sys.modules.get(module), "__file__", None) or ""
-
-
-def _is_installed(file: str) -> bool:
-    return file.startswith(_INSTALLED) or bool(_PACKAGES & {*Path(file).parts})
+def is_library(module: str) -> bool:
+    """:return: True if the module's code changes only with a version."""
+    home = module.partition(".")[0]
+    file = getattr(sys.modules.get(module), "__file__", None) or ""  # none of interactive code
+    known = home in sys.stdlib_module_names or home == __name__.partition(".")[0]
+    return known or bool(_PACKAGES & {*Path(file).parts})

@@ -238,7 +238,7 @@ def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
 def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
     columns.check_names(list(frame.columns), f"partition {part}")
     table = require("pyarrow", extra="dask").RecordBatch.from_pandas(frame, preserve_index=False)
-    return Piece(*columns.piece(table, Origin(0, str(part), kind="partition")))
+    return Piece._make(columns.piece(table, Origin(0, str(part), kind="partition")))
 
 
 def _scaled(factor: float, batch: Any) -> Any:

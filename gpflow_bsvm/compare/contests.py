@@ -10,7 +10,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy import stats
 
-from .protocol import Comparison
+from .protocol import Comparison, Held, Loss
 
 #: Level of all intervals.
 LEVEL = 0.95
@@ -62,19 +62,20 @@ class Contest:
         return [name for name in self.losses if not self.better(name)]
 
 
-def contest(comparison: Comparison, score: str) -> Contest | None:
+def contests(comparison: Comparison) -> list[Contest]:
     """
     Compare all pairs of models on held-out rows. The intervals ignore the variation over training
     sets. Only models with predictions for the largest number of folds take part, on the folds that
     all of them share.
 
-    :param score: a name in `comparison.kind.losses`.
-    :return: the contest; None if no model has predictions.
+    :return: a contest for each score; empty if no model has predictions.
     """
     folds = _in_common(comparison)
-    if not folds:
-        return None
-    loss = comparison.kind.losses[score]
+    losses = comparison.kind.losses.items()
+    return [_contest(score, loss, folds) for score, loss in losses] if folds else []
+
+
+def _contest(score: str, loss: Loss, folds: dict[str, list[Held]]) -> Contest:
     rows = {name: np.concatenate([loss(y, P) for y, P in own]) for name, own in folds.items()}
     means = {name: float(own.mean()) for name, own in rows.items()}
     order = sorted(rows, key=means.__getitem__)
@@ -88,18 +89,13 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
     )
 
 
-def contests(comparison: Comparison) -> list[Contest]:
-    """:return: the contests of all scores; empty if no model has predictions."""
-    found = [contest(comparison, score) for score in comparison.kind.losses]
-    return [held for held in found if held is not None]
-
-
-def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyNDArray]]]:
+def _in_common(comparison: Comparison) -> dict[str, list[Held]]:
     """:return: labels and predictions on the shared folds, for models with the most folds."""
     most = max(map(len, comparison.held_out.values()), default=0)
     full = {name: found for name, found in comparison.held_out.items() if len(found) == most}
-    shared = set.intersection(*map(set, full.values())) if full else set[int]()
-    return {name: [found[k] for k in sorted(shared)] for name, found in full.items() if shared}
+    numbers = range(comparison.settings.folds)
+    shared = [k for k in numbers if all(k in found for found in full.values())]
+    return {name: [found[k] for k in shared] for name, found in full.items() if shared}
 
 
 def _interval(values: AnyNDArray, level: float) -> Interval:

@@ -64,8 +64,11 @@ class SVGPBaseline(GaussianProcess):
     with Adam on kernel and likelihood, until the ELBO converges (`Trainer`).
     """
 
-    def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
-        self._likelihood = likelihood
+    def __init__(
+        self, likelihood: Callable[[], Likelihood], steps: NaturalGradientSteps | None = None
+    ) -> None:
+        """:param likelihood: a factory of the likelihood, which all fits share."""
+        self._likelihood = likelihood()
         self._steps = steps or NaturalGradientSteps()
         self._kind: Any = None  #: arguments of the trainer
 
@@ -138,27 +141,28 @@ def _hinge(bound: str, C: int) -> BSVMBaseline:
 def _svgp(C: int) -> SVGPBaseline:
     """:return: Gaussian for numbers, Bernoulli for two classes, Softmax for more."""
     if C == 0:
-        return SVGPBaseline(gpflow.likelihoods.Gaussian(), CONJUGATE)
+        return SVGPBaseline(gpflow.likelihoods.Gaussian, CONJUGATE)
     if C == 2:
-        return SVGPBaseline(gpflow.likelihoods.Bernoulli())
-    return SVGPBaseline(gpflow.likelihoods.Softmax(C), MONTE_CARLO)
+        return SVGPBaseline(gpflow.likelihoods.Bernoulli)
+    return SVGPBaseline(partial(gpflow.likelihoods.Softmax, C), MONTE_CARLO)
 
 
-#: Factories of the models in `registry.BASELINES`, as functions of C (0 for numbers).
-FACTORIES: dict[str, Callable[[int], Baseline]] = {
-    "BSVMClassifier": lambda C: Estimator(classifier),
-    "BSVMRegressor": lambda C: regression.Regressor(),
-    "bsvm": partial(_hinge, "exact"),
-    "bsvm-augmented": partial(_hinge, "augmented"),
-    "one-vs-rest": lambda C: BSVMBaseline(partial(likelihoods.OneVsRest, C)),
-    "probit-engine": lambda C: BSVMBaseline(likelihoods.Probit),
-    "svgp": _svgp,
-    "svgp-probit": lambda C: SVGPBaseline(likelihoods.Probit()),
-    "svgp-robustmax": lambda C: SVGPBaseline(gpflow.likelihoods.MultiClass(C), RAMP),
-    "svc": lambda C: Estimator(svc),
-    "svr": lambda C: regression.svr(),
-    "boosting": lambda C: regression.boosting(),
-}
+def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
+    """:return: factories of the models in `registry.BASELINES` for C classes (0: numbers)."""
+    return {
+        "BSVMClassifier": partial(Estimator, classifier),
+        "BSVMRegressor": regression.Regressor,
+        "bsvm": partial(_hinge, "exact", C),
+        "bsvm-augmented": partial(_hinge, "augmented", C),
+        "one-vs-rest": partial(BSVMBaseline, partial(likelihoods.OneVsRest, C)),
+        "probit-engine": partial(BSVMBaseline, likelihoods.Probit),
+        "svgp": partial(_svgp, C),
+        "svgp-probit": partial(SVGPBaseline, likelihoods.Probit),
+        "svgp-robustmax": partial(SVGPBaseline, partial(gpflow.likelihoods.MultiClass, C), RAMP),
+        "svc": partial(Estimator, svc),
+        "svr": regression.svr,
+        "boosting": regression.boosting,
+    }
 
 
 def make_baseline(name: str, num_classes: int) -> Baseline:
@@ -171,5 +175,7 @@ def make_baseline(name: str, num_classes: int) -> Baseline:
     entry = BASELINES[name]
     if not entry.suits(num_classes):
         raise Skipped(f"for {'classes' if entry.only == CLASSES else entry.only[0]} only")
-    made: Baseline = (entry.factory or FACTORIES[name])(num_classes)
+    if entry.factory is None:
+        return _factories(num_classes)[name]()
+    made: Baseline = entry.factory(num_classes)
     return made

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..atomic import whole_file
 from ..optional import require
-from .contests import LEVEL, contest, contests
+from .contests import LEVEL, contests
 from .machine import provenance
 from .pictures import draw
 from .protocol import Comparison
@@ -107,12 +107,12 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
     """
     if len(shown) < 2:
         return []
-    losses = shown[0].kind.losses
-    held = [[h for one in shown if (h := contest(one, score))] for score in losses]
+    each = [found for one in shown if (found := contests(one))]
+    held = [[found[number] for found in each] for number in range(len(shown[0].kind.losses))]
     models = dict.fromkeys(name for all_ in held for one in all_ for name in one.losses)
     leads = [Counter(name for one in all_ for name in one.leaders) for all_ in held]
-    rows = [(name, [(of[name], len(all_)) for of, all_ in zip(leads, held)]) for name in models]
-    return sorted(rows, key=lambda row: -sum(won for won, _ in row[1]))
+    order = sorted(models, key=sum(leads, Counter()).__getitem__, reverse=True)
+    return [(name, [(of[name], len(all_)) for of, all_ in zip(leads, held)]) for name in order]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:

@@ -188,8 +188,8 @@ class Comparison:
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: labels [n] and predictions [n, K] of all held-out rows, fold after fold."""
-        y, P = zip(*self.held_out[model].values())
-        return np.concatenate(y), np.concatenate(P)
+        folds = self.held_out[model].values()
+        return np.concatenate([y for y, _ in folds]), np.concatenate([P for _, P in folds])
 
     @property
     def ended_early(self) -> bool:

@@ -98,7 +98,8 @@ def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor
 def _single_is_enough(
     rebuild: Callable[..., Any], values: list[tf.Tensor], Lz: tf.Tensor, inverse: tf.Tensor
 ) -> tf.Tensor:
-    (prior,), (single,) = rebuild(values), rebuild(values, inverse.dtype)
+    (prior,) = rebuild(values)
+    (single,) = rebuild(values, inverse.dtype)
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     phi = project(prior, Z, Lz).phi
     error = tf.reduce_max(

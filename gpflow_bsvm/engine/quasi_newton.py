@@ -45,11 +45,7 @@ def maximise(
     if inverse is not None:
         method = "BFGS"
         options["hess_inv0"] = inverse
-    with warnings.catch_warnings():  # a failed line search warns and ends the iterations
-        warnings.simplefilter("ignore", RuntimeWarning)
-        best = minimize(
-            loss, loss.start, jac=True, method=method, options=options, callback=loss.stop
-        )
+    best = search(loss, method, options)
     if not loss.settle(best):
         return None
     if best.nit:
@@ -118,6 +114,23 @@ class Loss:
 
     def _large(self) -> float:
         return self.seen[0] + 1e3 * (1 + abs(self.seen[0])) if self.seen else 1e100
+
+
+def search(
+    loss: Loss, method: str, options: dict[str, Any], tol: float | None = None
+) -> OptimizeResult:
+    """:return: SciPy's result; arguments are as in `scipy.optimize.minimize`."""
+    with warnings.catch_warnings():  # a failed line search warns and ends the iterations
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return minimize(
+            loss,
+            loss.start,
+            jac=True,
+            method=method,
+            tol=tol,
+            options=options,
+            callback=loss.stop,
+        )
 
 
 def _packed(values: Sequence[Any]) -> AnyNDArray:

@@ -133,7 +133,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return self
 
     def _fit_arrays(self, data: Data, stages: Stages) -> None:
-        data = inputs.merge_equal(*data)
+        data = inputs.merge_equal(data)
         scaler = inputs.make_scaler(data[0], data[2])
         data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data
@@ -205,7 +205,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out.
         """
         dtype = gpflow.config.default_float()
-        inputs.check_format(X, self._how["accept_sparse"])
         if self._labelled:
             check_known(y)
             y = with_numpy_type(y)

@@ -20,21 +20,10 @@ from ..likelihoods import Hinge
 from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
 from ..tables.labels import check_are_classes
-from . import inputs
+from . import inputs, labels
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
-from .labels import (
-    Encoding,
-    check_order,
-    check_targets,
-    classes_of,
-    label_names,
-    label_values,
-    number,
-    numbered,
-    stated_order,
-    warn_of_numbers,
-)
+from .labels import Encoding
 from .large import Survey
 from .specification import Data, Specification, levels_for, specify
 
@@ -185,17 +174,18 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 f"the hinge of Crammer and Singer has no bound {self.bound!r} here: use "
                 'multi_class="ovr" or loss="levels", or leave bound at "exact"'
             )
-        how: dict[str, Any] = {"levels": levels_for(float(data[2].sum()))}
+        levels = levels_for(float(data[2].sum()))
+        spec = specify(self, seed)._replace(num_classes=len(self.classes_), levels=levels)
         if self._ordinal and len(self.classes_) > 2:
-            how |= {"learned": ("thresholds",), "loss": "levels"}
+            spec = spec._replace(learned=("thresholds",), loss="levels")
         if np.ptp(data[1]) == 0:
-            how |= {"learned": (), "learn_kernel": False, "calibrate": False}
+            spec = spec._replace(learned=(), learn_kernel=False, calibrate=False)
             only = self.classes_.tolist()[int(data[1][0, 0])]
             warn(
                 f"all rows with positive weight are of class {only!r}: kernel, loss and penalty "
                 "keep their initial values, because one class cannot determine them"
             )
-        return specify(self, seed, num_classes=len(self.classes_), **how)
+        return spec
 
     @property
     def _units_of_f(self) -> tuple[float, float]:
@@ -218,29 +208,29 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         self.penalty_ = spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        stated = stated_order(y) if self._ordinal else None
+        stated = labels.stated_order(y) if self._ordinal else None
         X, y = inputs.validated(self, X, y, reset=reset)
-        check_targets(y)
+        labels.check_targets(y)
         if reset:
             told = self.__dict__.pop("_told", None)
-            self.classes_ = classes_of(y, stated, self._ordinal) if told is None else told
+            self.classes_ = labels.classes_of(y, stated, self._ordinal) if told is None else told
         return X, y
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        totals = np.bincount(number(y, self.classes_), weight, minlength=len(self.classes_))
+        totals = np.bincount(labels.number(y, self.classes_), weight, minlength=len(self.classes_))
         return self._numbering(self.classes_, totals)
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         check_are_classes(found.values, found.num_rows, "the column of labels")
-        self.classes_ = label_names(rows, found.values)
+        self.classes_ = labels.label_names(rows, found.values)
         if self.classes_.dtype.kind in "iuf":
-            warn_of_numbers(len(self.classes_), found.num_rows)
-        if self._ordinal:
-            check_order(rows, self.classes_.tolist())
+            labels.warn_of_numbers(len(self.classes_), found.num_rows)
+        if self._ordinal and not getattr(rows, "ordered", True):
+            labels.check_order(self.classes_, "give the source classes=[...] in order")
         return self._numbering(found.values, found.weights)
 
     def _encoding(self, rows: Any = None) -> Encoding:
-        values = self.classes_ if rows is None else label_values(rows, self.classes_)
+        values = self.classes_ if rows is None else labels.label_values(rows, self.classes_)
         return self._numbering(values)
 
     def _numbering(self, values: AnyNDArray, totals: AnyNDArray | None = None) -> Encoding:
@@ -255,7 +245,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         if not (np.isfinite(weights) & (weights >= 0)).all():
             given = dict(zip(self.classes_.tolist(), weights.tolist()))
             raise ValueError(f"class_weight must be finite numbers of at least 0, got {given}")
-        return partial(numbered, values=values, weights=weights)
+        return partial(labels.numbered, values=values, weights=weights)
 
     def _predicted(self, X: Any) -> AnyNDArray:
         """:return: Phi^-1 of probabilities [N] for two classes, else probabilities [N, C]."""

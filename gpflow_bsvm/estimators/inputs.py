@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
 from ..notices import warn
+from ..tables.paths import listed
 from .columns import unscaled_columns
 from .labels import missing
+from .specification import Data
 
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
@@ -26,18 +28,8 @@ MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
 FAR_SPANS = 10
 FEW = 0.01
-MOST_NAMED = 5
 #: With more rows than this, equal rows are not merged.
 MERGE_ROWS = 20_000
-
-
-def check_format(X: Any, formats: str | bool) -> None:
-    """:raise TypeError: for sparse rows unless `validate_data` accepts such formats."""
-    if scipy.sparse.issparse(X) and not formats:
-        raise TypeError(
-            "Sparse data was passed for X, but dense data is required: use X.toarray(), "
-            'sparse_threshold=0 in a ColumnTransformer, or kernel="linear" without impute'
-        )
 
 
 def _with_nan(X: Any) -> Any:
@@ -160,12 +152,11 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -
     if not len(columns := narrow[far.mean(axis=0) < FEW]):
         return
     names = range(X.shape[1]) if names is None else names
-    told = ", ".join(str(names[column]) for column in columns[:MOST_NAMED])
+    told = listed(names[column] for column in columns)
     first = columns[0]
-    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
     extreme = X[np.argmax(np.abs(X[:, first] - middle[first])), first]
     warn(
-        f"a few values determine the scale of column {told}{more} of X, such as {extreme:.4g}, "
+        f"a few values determine the scale of column {told} of X, such as {extreme:.4g}, "
         f"while 90 % of the column span {span[first]:.2g}: correct them, or give logarithms or "
         "ranks (sklearn.preprocessing.QuantileTransformer)"
     )
@@ -188,15 +179,15 @@ def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large tha
         raise ValueError(f"{what.format(overflown[0])} overflows: check the units")
 
 
-def merge_equal(X: Any, Y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
+def merge_equal(data: Data) -> Data:
     """
-    :param X: [N, D], an array or SciPy's CSR.
-    :param Y: [N, 1].
+    :param data: X [N, D], an array or SciPy's CSR; Y [N, 1]; weights [N].
     :return: distinct rows in an order independent of the input, and the sums of their weights, so
         that rounding does not depend on order or repetition; unchanged rows if there are too many.
     """
+    X, Y, weight = data
     if X.shape[0] > MERGE_ROWS:
-        return X, Y, weight
+        return data
     if scipy.sparse.issparse(X):
         keys = _sparse_keys(X, Y[:, 0])
         axis = None

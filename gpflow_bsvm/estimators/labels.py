@@ -10,6 +10,7 @@ from gpflow.base import AnyNDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..notices import warn
+from ..tables.paths import listed
 
 #: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
@@ -37,11 +38,8 @@ def check_known(y: Any) -> None:
     holes = np.atleast_1d(missing([] if y is None else y))
     rows = np.unique(np.nonzero(holes)[0]).tolist()
     if rows:
-        which = ", ".join(map(str, rows[:5])) + (f" and {len(rows) - 5} more" * (len(rows) > 5))
-        raise ValueError(
-            f"y has no label (None, NaN, NaT or NA) in row{'s' * (len(rows) > 1)} {which}: leave "
-            "out such rows"
-        )
+        which = f"row{'s' * (len(rows) > 1)} {listed(rows)}"
+        raise ValueError(f"y has no label (None, NaN, NaT or NA) in {which}: leave out such rows")
 
 
 def with_numpy_type(y: Any) -> Any:
@@ -90,12 +88,12 @@ def warn_of_numbers(num_classes: int, num_rows: int) -> None:
         )
 
 
-def check_order(rows: Any, names: list[Any]) -> None:
-    """:raise ValueError: if a source's classes are strings whose order is not given."""
-    if len(names) > 2 and isinstance(names[0], str) and not getattr(rows, "ordered", True):
+def check_order(classes: AnyNDArray, advice: str) -> None:
+    """:raise ValueError: if ordered classes are words, whose order is not given."""
+    if len(classes) > 2 and isinstance(classes[0], str):
+        words = classes.tolist()[:8]
         raise ValueError(
-            f'multi_class="ordinal" needs an order, but the classes {names[:8]} are words: '
-            "give the source classes=[...] in order"
+            f'multi_class="ordinal" needs an order, but the classes {words} are words: {advice}'
         )
 
 
@@ -109,17 +107,14 @@ def stated_order(y: Any) -> AnyNDArray | None:
 def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDArray:
     """
     :return: [C], the classes in the user's order, or sorted.
-    :raise ValueError: for ordered classes that are strings whose order is not given.
+    :raise ValueError: as in `check_order`.
     """
     found = np.unique(y)
     if order is not None:
         return np.asarray(order[np.isin(order, found)])
-    if ordinal and len(found) > 2 and y.dtype.kind not in "biuf":
-        words = found.tolist()[:8]
-        raise ValueError(
-            f'multi_class="ordinal" needs an order, but the classes {words} are words: give y as '
-            f"numbers, or as pandas.Categorical(y, {words}, ordered=True) with the words in order"
-        )
+    if ordinal:
+        typed = f"pandas.Categorical(y, {found.tolist()[:8]}, ordered=True)"
+        check_order(found, f"give y as numbers, or as {typed} with the words in order")
     return found
 
 
@@ -157,10 +152,7 @@ def check_are_numbers(y: Any) -> Any:
         return y
     if words := [one for one in given if isinstance(one, str)]:
         raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")
-    texts = ("NAType", "NaTType")
-    missing = [one is None or type(one).__name__ in texts or one != one for one in given]
-    if any(missing):
-        raise ValueError(f"Input y contains NaN: row {np.argmax(missing)} has no label; drop it")
+    check_known(y)
     return np.asarray(y, np.float64)
 
 

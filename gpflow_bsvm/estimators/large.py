@@ -101,7 +101,9 @@ class Survey(NamedTuple):
     @property
     def scaler(self) -> StandardScaler:
         """:return: a scaler fitted to the statistics of all rows."""
-        (weight,), (mean,), (var,) = self.weight, self.mean, self.var
+        weight = self.weight[0]
+        mean = self.mean[0]
+        var = self.var[0]
         scaler = StandardScaler()
         scaler.n_features_in_ = len(mean)
         scaler.n_samples_seen_ = np.float64(weight)
@@ -122,7 +124,7 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     :raise ValueError: for labels that are not classes.
     """
     seen = sum_over(source, partial(_look, seed, classes), add=_both)
-    return Survey(*map(np.asarray, seen))  # clusters return tensors
+    return Survey._make(map(np.asarray, seen))  # clusters return tensors
 
 
 def _look(seed: int, classes: bool, batch: Batch) -> Survey:
@@ -132,12 +134,12 @@ def _look(seed: int, classes: bool, batch: Batch) -> Survey:
     rows = np.column_stack([random_keys(batch, seed), label, weight, y, X])[weight[:, 0] > 0]
     values = rows[:, 4:]
     counts = np.ones(len(X), int)
-    moments = rows[:, 2], values, np.zeros_like(values)
-    return _merged(Survey(label[:, 0], counts, weight[:, 0], *moments, rows))
+    no_spread = np.zeros_like(values)
+    return _merged(Survey(label[:, 0], counts, weight[:, 0], rows[:, 2], values, no_spread, rows))
 
 
 def _both(one: Survey, other: Survey) -> Survey:
-    return _merged(Survey(*map(np.concatenate, zip(one, other))))
+    return _merged(Survey._make(map(np.concatenate, zip(one, other))))
 
 
 def _merged(parts: Survey) -> Survey:
@@ -241,7 +243,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     seed = stages.seed(estimator, source)
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
-    found = Survey(**stages.result("survey", lambda: survey(source, seed, classes)._asdict()))
+    found: Survey = stages.result("survey", partial(survey, source, seed, classes))
     if not found.weight[0]:
         raise ValueError("sample_weight must not be all zero: no row would count")
     source.known_rows = found.num_rows
@@ -250,7 +252,8 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     X, Y, weight = found.sample
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
-    data = inputs.merge_equal(X, np.asarray(Y, X.dtype), (weight[:, None] * factors)[:, 0])
+    given = X, np.asarray(Y, X.dtype), (weight[:, None] * factors)[:, 0]
+    data = inputs.merge_equal(given)
     names = getattr(rows, "features", None)
     sample, codes = estimator._learn_scale(data, found.scaler, names)
     complete = len(weight) < SAMPLE_ROWS or len(weight) == found.num_rows

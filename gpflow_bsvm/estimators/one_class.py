@@ -47,12 +47,9 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     :param nu: in (0, 1), the fraction of training rows that are considered outliers.
     :param num_inducing: maximum number of inducing points; all other parameters are as in
         `gpflow_bsvm.BSVMClassifier`.
-    :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
     :ivar offset_: the `nu` quantile of the training rows' scores.
     :ivar penalty_: penalty of the hinge.
-    :ivar scaler_: the fitted `StandardScaler`, or None.
-    :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
-    :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
+    :ivar model_: and scaler_, history_, seconds_: as in `gpflow_bsvm.BSVMClassifier`.
     """
 
     nu: float = 0.1
@@ -102,7 +99,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return np.asarray(ndtr(np.concatenate([-z, z], axis=1)))
 
     def _specify(self, seed: int, data: Data) -> Specification:
-        spec = specify(self, seed, loss="one_class", learn_kernel=False)
+        spec = specify(self, seed)._replace(loss="one_class", learn_kernel=False)
         X, _, weight = at_most(CHOICE_ROWS, data, seed, classes=False)
         if self.kernel is None:
             spec = spec._replace(kernel=_default_kernel(X))

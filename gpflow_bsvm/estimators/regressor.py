@@ -60,9 +60,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect either. If
         y's standard deviation is much larger and, used as the scale, predicts left-out rows better,
         it becomes y_scale_; extreme labels are then signal, not errors.
-    :ivar scaler_: the fitted `StandardScaler` of X, or None.
-    :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
-    :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
+    :ivar scaler_: and history_, seconds_, num_inducing_: as in `gpflow_bsvm.BSVMClassifier`.
     """
 
     penalty: float | str = "auto"
@@ -177,11 +175,13 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return float(np.average(np.abs(Y - found)[:, 0], weights=weight))
 
     def _specify(self, seed: int, data: Data) -> Specification:
-        units = {"penalty": self.y_scale_, "epsilon": 1 / self.y_scale_}
-        auto = tuple(name for name in units if getattr(self, name) == "auto")
-        given = {name: getattr(self, name) * units[name] for name in units if name not in auto}
-        given.setdefault("penalty", 2.0)
-        return specify(self, seed, loss="epsilon_insensitive", learned=auto, **given)
+        spec = specify(self, seed)._replace(loss="epsilon_insensitive", penalty=2.0)
+        if self.penalty != "auto":
+            spec = spec._replace(penalty=float(self.penalty) * self.y_scale_)
+        if self.epsilon != "auto":
+            spec = spec._replace(epsilon=float(self.epsilon) * (1 / self.y_scale_))
+        auto = [name for name in ("penalty", "epsilon") if getattr(self, name) == "auto"]
+        return spec._replace(learned=tuple(auto))
 
     def _found(self, spec: Specification, data: Data) -> None:
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_

@@ -13,26 +13,16 @@ from gpflow.likelihoods import Likelihood
 from scipy.special import expit
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
+from .. import likelihoods
 from ..inducing_points import points as inducing_points
-from ..likelihoods import (
-    CrammerSinger,
-    EpsilonInsensitive,
-    Hinge,
-    LevelHinge,
-    Levels,
-    OneClass,
-    OneVsRest,
-    OneVsRestLevelHinge,
-    Ordinal,
-    location_spread,
-)
+from ..likelihoods import Levels, location_spread
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
 from .stages import NOWHERE, Stages
 
 #: Hinges for more than two classes, named as in scikit-learn's `LinearSVC`.
-MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
+MULTI_CLASS = {"crammer_singer": likelihoods.CrammerSinger, "ovr": likelihoods.OneVsRest}
 LOSSES = ("hinge", "levels")
 
 #: The initial M if M grows.
@@ -123,16 +113,13 @@ class Specification(NamedTuple):
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
-def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
-    """
-    :param fixed: fields other than the estimator's parameters.
-    :return: the estimator's specification; "auto" is resolved later.
-    """
+def specify(estimator: Any, seed: int) -> Specification:
+    """:return: the specification by the estimator's parameters, without loss and penalty."""
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
     given = {name: getattr(estimator, name) for name in shared if hasattr(estimator, name)}
     grow = estimator.num_inducing == "auto"
     return Specification(
-        **(given | fixed),
+        **given,
         num_inducing=FIRST_INDUCING if grow else int(estimator.num_inducing),
         grow=grow,
         linear=isinstance(estimator.kernel, str),
@@ -153,18 +140,18 @@ def _make_likelihood(spec: Specification) -> Likelihood:
     """:return: the likelihood for numbers, or for one, two or more classes."""
     number = spec.num_classes
     if spec.loss == "epsilon_insensitive":
-        return EpsilonInsensitive(spec.penalty, spec.epsilon)
+        return likelihoods.EpsilonInsensitive(spec.penalty, spec.epsilon)
     if spec.loss == "one_class":
-        return OneClass(spec.penalty, spec.bound)
+        return likelihoods.OneClass(spec.penalty, spec.bound)
     if spec.multi_class == "ordinal" and number > 2:
-        return Ordinal(number, spec.penalty, spec.bound)
+        return likelihoods.Ordinal(number, spec.penalty, spec.bound)
     if spec.loss == "levels" and number > 2:
-        return OneVsRestLevelHinge(number, spec.penalty, spec.bound, spec.levels)
+        return likelihoods.OneVsRestLevelHinge(number, spec.penalty, spec.bound, spec.levels)
     if spec.loss == "levels":
-        return LevelHinge(spec.penalty, spec.bound, spec.levels)
+        return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels)
     if number > 2:
         return MULTI_CLASS[spec.multi_class](number, spec.penalty, spec.bound)
-    return Hinge(spec.penalty, spec.bound)
+    return likelihoods.Hinge(spec.penalty, spec.bound)
 
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:

@@ -129,8 +129,7 @@ class Algorithm(ABC):
         try:
             run = self._begin(model, source)
             checkpoints = Checkpoints(checkpoint, every, identify)
-            about = run, record, checkpoints, self._what
-            Recorder(*about, callback=callback, monitor=monitor, progress=progress).drive()
+            Recorder(run, record, checkpoints, self._what, callback, monitor, progress).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")

@@ -183,10 +183,9 @@ class Recorder:
         record: Any,
         checkpoints: Checkpoints,
         what: str,
-        *,
-        callback: Callback | None = None,
-        monitor: Callable[[int], Any] | None = None,
-        progress: bool | None = None,
+        callback: Callback | None,
+        monitor: Callable[[int], Any] | None,
+        progress: bool | None,
     ) -> None:
         """:param record: an empty `History` or `Draws`; for the rest see `Algorithm.run`."""
         self._run = run

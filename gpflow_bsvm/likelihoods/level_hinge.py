@@ -116,7 +116,8 @@ class LevelHinges(Classification, HingeSum):
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(f_t favors class c) at the level of `decisions`."""
-        return favoured(*self.decisions(Fmu, Fvar))
+        mean, variance = self.decisions(Fmu, Fvar)
+        return favoured(mean, variance)
 
 
 class LevelHinge(LevelHinges):

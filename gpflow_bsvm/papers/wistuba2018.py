@@ -91,8 +91,8 @@ class ClassRows(NamedTuple):
 @Compiled
 def _look(likelihood: Any, q: Gaussian, rows: Projected) -> ClassRows:
     """:return: the local variables, and the rows' contributions to the objective."""
-    (X, Y, weight), features = rows.batch, rows.features
-    f = marginals_of_f(q, features)
+    X, Y, weight = rows.batch
+    f = marginals_of_f(q, rows.features)
     expectation = likelihood.variational_expectations(X, f.mean, f.variance, Y)
     return ClassRows(likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation)
 

@@ -82,7 +82,8 @@ def in_units_of_y(
             answer = function(model.model_, *given.args[1:], **given.kwargs)
             if convert is None:
                 return answer
-            return convert(answer, *getattr(model, "units_of_y", (1.0, 0.0)))
+            scale, center = getattr(model, "units_of_y", (1.0, 0.0))
+            return convert(answer, scale, center)
 
         return cast(F, of_either)
 

@@ -140,7 +140,8 @@ class SVMLight(Format):
         """See `Format`."""
         known = [int(name[1:]) for name in features if re.fullmatch(r"x\d+", name)]
         number = len(known)
-        here, there = self._first, 1 - self._first
+        here = self._first
+        there = 1 - here
         shifted = here == 0 or self._last == number  # a file may lack the values of x0
         if known == [*range(there, number + there)] and shifted:
             raise ValueError(

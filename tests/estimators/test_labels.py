@@ -144,7 +144,7 @@ def test_a_missing_label_is_named_by_its_row(estimator, name):
 
 def test_many_missing_labels_are_counted(moons):
     y = np.where(np.arange(120) % 10, moons[1], np.nan)
-    with pytest.raises(ValueError, match="in rows 0, 10, 20, 30, 40 and 7 more:"):
+    with pytest.raises(ValueError, match=r"in rows 0, 10, 20, .* \(12 in all\):"):
         fixed().fit(moons[0], y)
 
 

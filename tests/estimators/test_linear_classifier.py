@@ -92,10 +92,10 @@ def test_equal_sparse_rows_are_merged():
     X = scipy.sparse.csr_matrix(([1.0, 0.0, 1.0, 2.0, 1.0], ([0, 0, 1, 2, 3], [0, 1, 0, 1, 0])))
     y, weight = np.array([0.0, 0.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0, 4.0])
     assert X.nnz == 5
-    rows, labels, sums = merge_equal(X, y[:, None], weight)
+    rows, labels, sums = merge_equal((X, y[:, None], weight))
     found = {(*row, label): w for row, (label,), w in zip(rows.toarray(), labels, sums)}
     assert found == {(1.0, 0.0, 0.0): 3.0, (0.0, 2.0, 1.0): 3.0, (1.0, 0.0, 1.0): 4.0}
-    again, *_ = merge_equal(X[::-1], y[::-1, None], weight)
+    again, *_ = merge_equal((X[::-1], y[::-1, None], weight))
     np.testing.assert_array_equal(again.toarray(), rows.toarray())
 
 

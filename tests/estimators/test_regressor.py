@@ -325,5 +325,5 @@ def test_classes_and_sparse_rows_are_refused_with_what_works(friedman):
     with pytest.raises(ValueError, match="y must be numbers, got 'red': classes need BSVMClass"):
         BSVMRegressor().fit(X[:4], ["red", "blue", "red", "blue"])
     for estimator in (BSVMRegressor(), OneClassBSVM()):
-        with pytest.raises(TypeError, match=r'dense data is required: .*kernel="linear"'):
+        with pytest.raises(TypeError, match="dense data is required"):
             estimator.fit(csr_array(X), y)

@@ -70,10 +70,7 @@ def test_starts_and_what_they_disagree_about(data):
     assert len(found.optima) == 4
     values = [optimum.value for optimum in found.optima]
     assert found.best.value == min(values) == SmoothedSpan()(kernel, data, found.penalty)
-    least, greatest = found.spread()[".lengthscales"]
-    assert least < greatest
-    assert found.spread()["value"] == (min(values), max(values))
-    assert "4 starts" in str(found) and ".lengthscales: " in str(found)
+    assert "4 starts" in str(found) and str(found).count(".lengthscales: ") == 4
     again = random_starts(narrow_kernel(), 1.0, 2, width=1.0, seed=1)
     assert all(one[name] == two[name] for one, two in zip(starts, again) for name in one)
 
@@ -82,7 +79,7 @@ def test_starts_and_what_they_disagree_about(data):
 def test_a_search_tells_that_it_ends_at_its_edge(data):
     kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.1)  # too small by far
     gpflow.set_trainable(kernel.variance, False)
-    with pytest.warns(ConvergenceWarning, match=r"edge of the search in .lengthscales: the"):
+    with pytest.warns(ConvergenceWarning, match=r"edge of the search in .lengthscales: "):
         found = optimise(LeaveOneOutHinge(), kernel, data, 1.0, reach=2.0, max_evaluations=40)
     assert found.best.at_edge == (".lengthscales",)
     assert "at the edge of the search: .lengthscales" in str(found)

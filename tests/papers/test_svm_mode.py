@@ -28,6 +28,11 @@ from gpflow_bsvm.papers.gold2003 import (
 SLACKS = ("linear", "quadratic")
 
 
+def violation(mode):
+    """The largest violation of the conditions of optimality, in units of the margin."""
+    return mode._dual().violation(mode.alpha)
+
+
 @pytest.fixture(scope="module")
 def data():
     return make_data(40)
@@ -44,7 +49,7 @@ def test_mode_has_no_duality_gap(data, slack):
         loss = loss if slack == "linear" else loss**2 / 2
         primal = weights @ mode.latent / 2 + penalty * loss.sum()
         np.testing.assert_allclose(dual, primal, rtol=1e-11)
-        assert mode.violation < 1e-11
+        assert violation(mode) < 1e-11
         assert (alpha >= 0).all()
         assert alpha.max() <= penalty or slack == "quadratic"
 
@@ -125,11 +130,11 @@ def test_bad_gram_matrices():
     with pytest.raises(ValueError, match=r"of 3 labels must be square, got \(2, 2\)"):
         mode_of_gram(np.eye(2), Y, 1.0)
     skewed = eye + np.array([[0, 0.5, 0], [0, 0, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match=r"entries \(0, 1\) and \(1, 0\) differ by 0.5"):
+    with pytest.raises(ValueError, match=r"K and K\.T differ by 0\.5"):
         mode_of_gram(skewed, Y, 1.0)
-    with pytest.raises(ValueError, match="NaN or infinity"):
+    with pytest.raises(ValueError, match="Gram matrix contains NaN"):
         mode_of_gram(eye * np.nan, Y, 1.0)
-    with pytest.raises(ValueError, match="negative diagonal"):
+    with pytest.raises(ValueError, match=r"not positive semidefinite.*eigenvalue is -1"):
         mode_of_gram(-eye, Y, 1.0)
 
 
@@ -164,7 +169,7 @@ def test_separable_data_are_a_machine_like_others():
 def test_equal_rows(data):
     X, Y = (np.concatenate([part, part]) for part in data)
     mode = svm_mode(make_kernel(), (X, Y), 1.0)
-    assert mode.violation < 1e-9
+    assert violation(mode) < 1e-9
     once = svm_mode(make_kernel(), data, 2.0)
     np.testing.assert_allclose(mode.latent[:40], once.latent, atol=1e-8)
     assert np.isfinite(LaplaceEvidence().of_mode(mode))
@@ -199,4 +204,4 @@ def test_a_large_penalty_and_few_dimensions(equal):
     Y = (X + 0.7 * rng.normal(size=(60, 1)) > 0).astype(float)
     X, Y = (np.concatenate([part, part]) for part in (X, Y)) if equal else (X, Y)
     mode = svm_mode(make_kernel(), (X, Y), 1e4)
-    assert mode.violation < 1e-9 * mode.penalty
+    assert violation(mode) < 1e-9 * mode.penalty

@@ -104,6 +104,7 @@ def test_places_where_nothing_can_be_written(path, write, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied", str(place))
 
     monkeypatch.setattr("builtins.open", read_only)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda dir: read_only(dir / "tmp"))
     with pytest.raises(PermissionError, match=rf"Permission denied: '{path}'"):
         write(path)
     monkeypatch.undo()
@@ -126,7 +127,7 @@ def test_room_is_tried_before_the_fit(path, monkeypatch):
         def write(self, content):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(atomic, "open", lambda *_: Full(), raising=False)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Full())
     with pytest.raises(OSError, match=rf"the disk is full .*'{path}'"):
         atomic.check_room(path)
     assert os.listdir(path.parent) == []

@@ -33,6 +33,9 @@ class Criterion(ABC):
     has_gradient: ClassVar[bool] = False
     slack: str = "linear"
 
+    def __post_init__(self) -> None:
+        check_choice(SLACKS, slack=self.slack)
+
     @abstractmethod
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """
@@ -118,18 +121,11 @@ class MachineCriterion(Criterion):
 
 @dataclass(frozen=True)
 class StepCriterion(MachineCriterion):
-    """
-    A criterion that is a fraction of rows, and therefore a step function.
-
-    :ivar slack: "linear" or "quadratic".
-    """
+    """A criterion that is a fraction of rows, and therefore a step function."""
 
     has_gradient = False
 
     slack: str = "linear"
-
-    def __post_init__(self) -> None:
-        check_choice(SLACKS, slack=self.slack)
 
 
 def taken(values: Any, rows: AnyNDArray) -> tf.Tensor:
@@ -187,7 +183,6 @@ class LaplaceEvidence(MachineCriterion):
     value is log Q*, and a warning is raised. For quadratic slack, the number a smooths the step in
     the loss's second derivative.
 
-    :ivar slack: "linear" or "quadratic".
     :ivar smoothing: `a` above; 0: no smoothing.
     """
 
@@ -198,7 +193,7 @@ class LaplaceEvidence(MachineCriterion):
     smoothing: float = 0.1
 
     def __post_init__(self) -> None:
-        check_choice(SLACKS, slack=self.slack)
+        super().__post_init__()
         check_number(0, smoothing=self.smoothing)
 
     def _of(self, mode: Mode) -> tf.Tensor:

@@ -28,9 +28,8 @@ class GACV(MachineCriterion):
 
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
-    It bounds the mean leave-one-out hinge loss from above: by Jaakkola and Haussler's bound,
-    leaving out row n lowers z_n by at most alpha_n K_nn. The bound is tight if no other row is on
-    the margin; otherwise such rows constrain f_n, which `HingeSpan` takes into account.
+    It bounds the mean leave-one-out hinge loss from above, see `JaakkolaHaussler`. The bound is
+    tight if no other row is on the margin; `HingeSpan` takes such rows into account.
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:
@@ -172,7 +171,7 @@ class LeaveOneOut(StepCriterion):
 class SupportVectorCount(StepCriterion):
     """
     The training error plus the fraction of support vectors (below eq. 10); smaller is better.
-    (Leaving out any other row changes nothing.) The criterion is a step function.
+    (Leaving out any other row changes nothing.)
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:
@@ -185,8 +184,8 @@ class JaakkolaHaussler(StepCriterion):
 
         1/N sum_n H(alpha_n K_nn - z_n),
 
-    because leaving out row n lowers z_n by at most alpha_n K_nn. The criterion is a step function;
-    `SmoothedSpan` with a large eta is its smooth form.
+    because leaving out row n lowers z_n by at most alpha_n K_nn. `SmoothedSpan` with a large eta is
+    its smooth form.
     """
 
     def _of(self, mode: Mode) -> tf.Tensor:

@@ -21,6 +21,7 @@ from gpflow.utilities import parameter_dict
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
+from sklearn.utils.validation import check_array
 
 from ...checks import check_choice
 from ...data.checks import check_data, check_inputs
@@ -181,11 +182,6 @@ class Mode(NamedTuple):
         """:return: z_n = y_n f(x_n), [N]."""
         return self.y * self.latent
 
-    @property
-    def violation(self) -> float:
-        """:return: largest violation of the conditions of optimality, in units of the margin."""
-        return self._dual().violation(self.alpha)
-
     def predict(self, kernel: Kernel, X: Any, Xnew: Any) -> AnyNDArray:
         """
         :param X: the training rows of this machine.
@@ -247,7 +243,6 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
     Solve a support vector machine as in `svm_mode`, for a given Gram matrix.
 
     :param gram: [N, N], symmetric and positive semidefinite.
-    :param Y: [N, 1].
     :raise ValueError: as in `svm_mode`, and for an invalid `gram`.
     """
     gram = check_gram(gram, len(Y))
@@ -302,23 +297,16 @@ def trainable(kernel: Kernel) -> dict[str, Parameter]:
 def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
     """
     :return: the Gram matrix, [N, N], exactly symmetric.
-    :raise ValueError: unless it is square of this size, finite and symmetric (up to rounding), with
-        a non-negative diagonal.
+    :raise ValueError: unless it is square of this size, finite and symmetric (up to rounding).
     """
-    K: AnyNDArray = np.asarray(gram, dtype=np.float64)
+    K: AnyNDArray = check_array(gram, dtype=np.float64, input_name="the Gram matrix")
     if K.shape != (num_rows, num_rows):
         raise ValueError(f"the Gram matrix of {num_rows} labels must be square, got {K.shape}")
-    if not np.isfinite(K).all():
-        raise ValueError("the Gram matrix holds NaN or infinity")
-    gaps = np.abs(K - K.T)
-    if gaps.max() > 1e-6 * np.abs(K).max():
-        row, column = np.unravel_index(gaps.argmax(), K.shape)
+    if (gap := np.abs(K - K.T).max()) > 1e-6 * np.abs(K).max():
         raise ValueError(
-            f"the Gram matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) "
-            f"differ by {gaps.max():.3g}; if that is rounding, use (K + K.T) / 2"
+            f"the Gram matrix must be symmetric, but K and K.T differ by {gap:.3g}; if that is "
+            "rounding, use (K + K.T) / 2"
         )
-    if K.diagonal().min() < 0:
-        raise ValueError("the Gram matrix has a negative diagonal, unlike any kernel's")
     return (K + K.T) / 2
 
 

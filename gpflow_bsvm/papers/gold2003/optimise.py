@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,28 +56,16 @@ class Selection(NamedTuple):
         return likelihood_of(self.slack, self.penalty)
 
     def machine(self, data: tuple[Any, Any]) -> Mode:
-        """
-        :param data: X [N, D] and Y [N, 1].
-        :return: the criterion's support vector machine, solved on these rows.
-        """
+        """:return: the criterion's support vector machine, solved on X [N, D] and Y [N, 1]."""
         return svm_mode(self.kernel, data, self.penalty, slack=self.slack)
 
-    def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
-        """:return: least and greatest value among the optima, for each parameter and "value"."""
-        rows = [o.parameters | {"value": np.asarray(o.value)} for o in self.optima]
-        columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
-
     def __str__(self) -> str:
-        """:return: a string with a line for each parameter: its least, greatest and best value."""
+        """:return: a string with a line for each start: value and parameters at its end."""
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
-        for name, ends in self.spread().items():
-            best = self.best.parameters.get(name, np.asarray(self.best.value))
-            low, high, own = (np.array2string(value, precision=3) for value in ends + (best,))
-            lines.append(f"{name}: {low} to {high}, best {own}")
-        edges = sorted({name for optimum in self.optima for name in optimum.at_edge})
-        if edges:
-            lines.append(f"at the edge of the search: {', '.join(edges)}")
+        for one in self.optima:
+            found = [f"{k}: {np.array2string(v, precision=3)}" for k, v in one.parameters.items()]
+            edge = "; at the edge of the search: " + ", ".join(one.at_edge) if one.at_edge else ""
+            lines.append(f"{one.value:.6g} at {', '.join(found)}{edge}")
         return "\n".join(lines)
 
 
@@ -127,9 +115,8 @@ def optimise(
     _assign(kernel, best.parameters)
     if best.at_edge:
         warnings.warn(
-            f"the best point is at the edge of the search in {', '.join(best.at_edge)}: the "
-            "criterion may have no optimum there; start elsewhere, fix these parameters, or use a "
-            "larger reach",
+            f"the best point is at the edge of the search in {', '.join(best.at_edge)}: perhaps no "
+            "optimum exists; start elsewhere, fix these parameters, or use a larger reach",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -166,7 +153,7 @@ class _Search:
                     f"a start's {name} must be positive and of the kernel's shape, got {part}; "
                     "set_trainable(..., False) fixes a parameter"
                 )
-        return np.log(_flat(parts.values()))
+        return np.log(np.concatenate([np.ravel(part) for part in parts.values()]))
 
     def run(self, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
         """:return: the optimum that the search from x finds."""
@@ -219,7 +206,7 @@ class _Search:
         penalty = self.assign(self._split(np.exp(x)))
         found = self._criterion.gradient(self.kernel, self._data, penalty)
         slopes = found.kernel | {PENALTY: np.asarray(found.penalty)}
-        flat = _flat(slopes[name] for name in self._start)
+        flat = np.concatenate([np.ravel(slopes[name]) for name in self._start])
         return self._criterion.cost(found.value), self._criterion.cost(1.0) * flat * np.exp(x)
 
 
@@ -231,10 +218,6 @@ def _values_of(kernel: Kernel, penalty: float) -> dict[str, AnyNDArray]:
 
 def _assign(kernel: Kernel, values: Values) -> None:
     multiple_assign(kernel, {name: value for name, value in values.items() if name != PENALTY})
-
-
-def _flat(parts: Iterable[AnyNDArray]) -> AnyNDArray:
-    return np.concatenate([np.reshape(part, -1) for part in parts])
 
 
 def random_starts(

@@ -22,14 +22,14 @@ from scipy.linalg import solve_triangular
 from scipy.special import roots_legendre
 from scipy.stats import sem
 
-from ...checks import check_choice, check_whole
+from ...checks import check_whole
 from ...likelihoods.base import check_penalty
 from ...models import LinearBSVM
 from ...sampling import HMC
 from ...sampling.samples import Sampler, Samples
 from .criterion import Criterion, Gradient
 from .mode import Mode, pull_back, root_of, svm_mode
-from .squared_hinge import SLACKS, likelihood_of, log_kappa, losses, slopes
+from .squared_hinge import likelihood_of, log_kappa, losses, slopes
 
 #: Smallest number of parts for averages; their scatter measures the Monte Carlo error.
 _PARTS = 20
@@ -80,21 +80,16 @@ class Posterior:
         pulls = -self.mode.penalty * y * slopes(self.mode.slack, y * self.f)
         return np.swapaxes(pulls, 1, 2) @ self.theta / (2 * len(y) * pulls.shape[1])
 
-    def rhat(self) -> float:
-        """:return: the largest R-hat; 1 if chains are too short for an R-hat."""
-        return float(self.samples.rhat().max()) if self.samples.s.shape[1] >= 4 else 1.0
-
 
 def in_parts(values: AnyNDArray) -> AnyNDArray:
     """
     :param values: [chains, draws, ...].
-    :return: [parts, draws per part, ...], with the same number of parts for each chain. If the
-        number of draws is not divisible by it, the first draws of each chain are dropped.
+    :return: [parts, draws per part, ...], as many parts of each chain, without surplus first draws.
     """
     chains, draws = values.shape[:2]
     each = min(draws, max(1, math.ceil(_PARTS / chains)))
     kept = values[:, draws % each :]
-    return kept.reshape(chains * each, draws // each, *values.shape[2:])
+    return kept.reshape((chains * each, draws // each) + values.shape[2:])
 
 
 class Estimate(NamedTuple):
@@ -122,7 +117,6 @@ class SampledEvidence(Criterion):
     The sampler uses the same seed for every kernel and penalty, so that the gradient is nearly a
     smooth function of both. K includes a jitter, see `Posterior`.
 
-    :ivar slack: "linear" or "quadratic".
     :ivar sampler: `HMC` or, for linear slack, `Gibbs`; more chains cost little.
     :ivar rungs: number of nodes of the value's integral, or 0.
     """
@@ -135,17 +129,13 @@ class SampledEvidence(Criterion):
     rungs: int = 0
 
     def __post_init__(self) -> None:
-        check_choice(SLACKS, slack=self.slack)
+        super().__post_init__()
         check_whole(0, rungs=self.rungs)
         if not isinstance(self.sampler, Sampler):
             raise ValueError(f"sampler must be HMC or Gibbs, got {self.sampler!r}")
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """
-        See `Criterion`.
-
-        :raise ValueError: as in `Criterion`, or if `rungs` is 0.
-        """
+        """See `Criterion`; `rungs` of 0 raise ValueError."""
         return self.estimate(kernel, data, penalty).value
 
     def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
@@ -167,7 +157,7 @@ class SampledEvidence(Criterion):
         for rung in C * t**_POWER:
             draws = self.posterior(kernel, data, rung)
             parts.append(draws.mean_losses())
-            rhats.append(draws.rhat())
+            rhats.append(draws.samples.rhat().max())
         _warn_of_chains(max(rhats))
         losses_of_rungs = np.mean(parts, axis=1)
         errors = sem(np.transpose(parts))
@@ -204,7 +194,7 @@ class SampledEvidence(Criterion):
         C = tf.constant(draws.mode.penalty, tf.float64)
         _, slope = tfp.math.value_and_gradient(partial(log_kappa, self.slack), C)
         by_penalty = float(slope) - draws.mean_losses()
-        _warn_of_chains(draws.rhat())
+        _warn_of_chains(draws.samples.rhat().max())
         unseen = 0.0  # error that the scatter of the draws does not measure
         if not by_gram.any():
             unseen = math.inf

@@ -55,10 +55,8 @@ class SquaredHinge(Penalized, BinaryLikelihood):
 
         E log L = -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z)).
 
-    Unlike the hinge, it has no kink, and its slope grows with the error, so wrong labels weigh
-    more.
-
-    See `BinaryLikelihood` for labels, link and normalization, and `Penalized` for all arguments.
+    Its slope grows with the error, so wrong labels weigh more than with the hinge. See
+    `BinaryLikelihood` for labels, link and normalization, and `Penalized` for all arguments.
     """
 
     bounds = ("exact",)

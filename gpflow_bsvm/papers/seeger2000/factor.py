@@ -1,27 +1,24 @@
 r"""Gaussians with a factor-analyzed covariance, and their free energy (Seeger 2000, section 2).
 
-    q(f) = N(mu, Sigma),   Sigma = V + sum_j c_j c_j^T,   V diagonal, j = 1..J,
-    F    = -sum_n E_q log p(y_n | f_n) + KL(q || N(m, K)),
-    2 KL = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
+    2 KL(q || N(m, K)) = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
 
 log|Sigma| = log|V| + log|I + C^T V^-1 C| needs only a J x J matrix. With mu = m + L a, C = L B and
-V_n = u_n / [K^-1]_nn, the trace is |B|^2 + sum_n u_n. In these units, the prior has a = 0; without
-data, the best V of rank 0 is u_n = 1, even if K is nearly singular. As in all factor analysis, the
-best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then rounding would
-lose the I in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by `LEAST_REST` / 2
-per row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest costs O(N^2 J).
+V_n = u_n / [K^-1]_nn, the trace is |B|^2 + sum_n u_n, and without data the best V of rank 0 is
+u_n = 1. The best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then
+rounding would lose the I in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by
+`LEAST_REST` / 2 per row.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow import Parameter
-from gpflow.base import AnyNDArray, RegressionData
+from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Bernoulli, Likelihood
@@ -117,26 +114,20 @@ class FactorVGP(AsBSVM):
         q(f) = N(mu, V + sum_j c_j c_j^T),   V diagonal, j = 1..J,
         ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
 
-    F is the paper's free energy. q has N (J + 2) parameters, while `gpflow.models.VGP` has
-    N (N + 3) / 2: J = 0 is a diagonal covariance (Hinton and van Camp); J = N includes the best
-    Gaussian. An evaluation costs O(N^2 J), or O(N^3) with a new kernel.
+    F is the paper's free energy. J = 0 is a diagonal covariance (Hinton and van Camp); J = N
+    includes the best Gaussian. An evaluation costs O(N^2 J), or O(N^3) with a new kernel.
 
-    `NestedLoop` is the paper's algorithm; as with VGP, `gpflow.optimizers.Scipy` learns q and
-    kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other predictor, a
-    support vector machine with the learned kernel.
+    `NestedLoop` is the paper's algorithm; as with `gpflow.models.VGP`, `gpflow.optimizers.Scipy`
+    learns q and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
+    predictor, a support vector machine with the learned kernel.
 
-    V cannot represent a smooth kernel's correlations between neighbors: every direction in which K
-    exceeds its smallest eigenvalue needs a factor. If the kernel includes a `gpflow.kernels.White`,
-    for instance of variance .1, a few factors suffice. Otherwise the bound of a small rank is loose
-    and prefers kernels without correlations.
+    Every direction in which K exceeds its smallest eigenvalue needs a factor. If the kernel
+    includes a `gpflow.kernels.White`, for instance of variance .1, a few factors suffice. Otherwise
+    the bound of a small rank is loose and prefers kernels without correlations.
 
-    Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
-    c_j = L q_factors_j, V_n = q_rest_n / [K^-1]_nn.
-
-    :ivar q_mu: [N, 1].
-    :ivar q_factors: [N, J].
-    :ivar q_rest: [N, 1], above 1e-6; initially 1, and below 1 at the best q of a log-concave
-        likelihood. If the factors explain all of f_n, it tends to 1e-6 (the bound loses 5e-7).
+    :ivar q_mu: [N, 1], mu = m + L q_mu with K = L L^T, including the jitter.
+    :ivar q_factors: [N, J], c_j = L q_factors_j.
+    :ivar q_rest: [N, 1], V_n = q_rest_n / [K^-1]_nn, above 1e-6; initially 1.
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
@@ -164,13 +155,16 @@ class FactorVGP(AsBSVM):
             latent functions, or an N that is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, data)
-        _check_one_latent(kernel, likelihood, Y)
+        if num_latents(likelihood, Y.shape[1]) != 1 or isinstance(kernel, MultioutputKernel):
+            raise ValueError(
+                f"FactorVGP has one latent function, but {type(likelihood).__name__}, "
+                f"{type(kernel).__name__} and Y of shape {Y.shape} need more: use BatchBSVM"
+            )
+        if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
+            check_binary_labels(Y)
         check_whole(0, rank=rank)
         if rank > len(X):
-            raise ValueError(
-                f"rank must be at most the number of rows, {len(X)}, got {rank}; N factors suffice "
-                "for any Gaussian"
-            )
+            raise ValueError(f"rank must be at most the number of rows, {len(X)}, got {rank}")
         check_memory(type(self).__name__, len(X))
         super().__init__(kernel, likelihood, mean_function, num_latent_gps=1)
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
@@ -189,11 +183,8 @@ class FactorVGP(AsBSVM):
 
     def factored(self) -> FactoredGaussian:
         """:return: q, in the units of the prior."""
-        return FactoredGaussian(
-            a=tf.convert_to_tensor(self.q_mu),
-            B=tf.convert_to_tensor(self.q_factors),
-            log_u=tf.convert_to_tensor(self.q_rest.unconstrained_variable),
-        )
+        parts = self.q_mu, self.q_factors, self.q_rest.unconstrained_variable
+        return FactoredGaussian._make(map(tf.convert_to_tensor, parts))
 
     def assign_factored(self, q: FactoredGaussian) -> None:
         """Assign q, in the units of the prior."""
@@ -235,16 +226,3 @@ class FactorVGP(AsBSVM):
         model = BatchBSVM(self.data, self.kernel, self.likelihood, self.mean_function)
         model.assign_natural(self.natural())
         return model
-
-
-def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
-    """:raise ValueError: for several latent functions, or labels that are not of two classes."""
-    needed = num_latents(likelihood, Y.shape[1])
-    if needed != 1 or isinstance(kernel, MultioutputKernel):
-        raise ValueError(
-            f"FactorVGP has one latent function, but {type(likelihood).__name__}, "
-            f"{type(kernel).__name__} and Y of shape {Y.shape} need more; use "
-            "gpflow_bsvm.models.BatchBSVM, which has a full covariance"
-        )
-    if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
-        check_binary_labels(Y)

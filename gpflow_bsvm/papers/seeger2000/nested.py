@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,7 +10,6 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
-from scipy.optimize import minimize
 
 from ...checks import check_number, check_whole
 from ...data.batch import Batch
@@ -20,7 +18,7 @@ from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
 from ...engine.hyperparameters import Hyperparameters, value_and_gradient
 from ...engine.projection import Prior
-from ...engine.quasi_newton import Loss, maximise
+from ...engine.quasi_newton import Loss, maximise, search
 from ...engine.shared_graph import Compiled
 from ...inference.algorithm import Algorithm, settled
 from ...inference.run import Run, Step
@@ -42,10 +40,9 @@ class NestedLoop(Algorithm):
         outer: a quasi-Newton method moves the hyperparameters by the gradient of F at fixed q,
                which equals the gradient of min_q F at the inner optimum.
 
-    A step consists of outer iterations, with a few inner searches each; a search starts where the
-    previous search ended. The free energy never increases, because the best point is kept. Outer
-    variables are GPflow's unconstrained variables; if no hyperparameter is trainable, only the
-    inner loop runs. Priors of hyperparameters count, as in `model.training_loss()`.
+    A step consists of outer iterations, with a few inner searches each. The free energy never
+    increases, because the best point is kept. If no hyperparameter is trainable, only the inner
+    loop runs. Priors of hyperparameters count, as in `model.training_loss()`.
 
     :ivar max_steps: largest number of steps.
     :ivar tol: stop when two successive steps together raise the ELBO by less than `tol` times its
@@ -198,22 +195,12 @@ class _Loops(Run[NestedState, Step]):
             return float(value), list(gradient)
 
         loss = Loss(value_and_gradient, self._q)
-        with warnings.catch_warnings():  # a failed line search ends the iterations
-            warnings.simplefilter("ignore", RuntimeWarning)
-            found = minimize(
-                loss,
-                loss.start,
-                jac=True,
-                method="L-BFGS-B",
-                tol=self._options.inner_tol,
-                options={"maxiter": self._options.inner_iterations, "maxcor": _PAIRS},
-            )
-        loss.settle(found)
+        options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
+        loss.settle(search(loss, "L-BFGS-B", options, self._options.inner_tol))
         return unscaled(self._scaled_q(), R)
 
     def _scaled_q(self) -> FactoredGaussian:
-        a, B, log_u = (tf.convert_to_tensor(variable) for variable in self._q)
-        return FactoredGaussian(a, B, log_u)
+        return FactoredGaussian._make(map(tf.convert_to_tensor, self._q))
 
     def restore(self) -> None:
         """See `Run`."""
