@@ -86,7 +86,7 @@ class Algorithm(ABC):
             end, even after an interrupt or an error.
         :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks a
             required hook, or a checkpoint of another fit.
-        :raise TypeError: for a model not defined in this package.
+        :raise TypeError: for a model without closed-form steps, such as GPflow's.
         """
         source = self._open(model, data, sample_weight)
         history = History()

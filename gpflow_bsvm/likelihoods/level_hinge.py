@@ -24,8 +24,8 @@ from .maximum import favoured
 
 class LevelHinges(Classification, HingeSum):
     """
-    Base class of `LevelHinge` and `OneVsRestLevelHinge`, with targets y in {-1, +1}. Each target
-    has one hinge per level, and Q latent functions; these follow the order of the targets.
+    Base class of the likelihoods at every level. Each target y in {-1, +1} has one hinge per level,
+    and Q latent functions; these follow the order of the targets. (`Ordinal` has other targets.)
     """
 
     scale: Any

@@ -246,9 +246,9 @@ class Refits:
     def temper(self, link: Any) -> None:
         """
         Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to s^(n / (n +
-        `LITTLE`)), where s is the best scale for the best model's n left-out rows. With at least
-        `ENOUGH_ROWS` rows, the scale stays 1, because a fit to all rows then has better
-        probabilities than the folds.
+        `LITTLE`)), where s is the best scale for the best model's left-out rows, and n is their
+        total weight. With at least `ENOUGH_ROWS` rows, the scale stays 1, because a fit to all rows
+        then has better probabilities than the folds.
         """
         Y, weight = self._labels(_tests(self._folds))
         if len(Y) < ENOUGH_ROWS:
