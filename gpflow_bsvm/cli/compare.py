@@ -18,11 +18,11 @@ from .terminal import fail, import_quietly, integer, show
 if TYPE_CHECKING:  # needs TensorFlow
     from ..compare.protocol import Comparison
 
-#: SVC, which uses all rows, wins on one of them: even-digits.
+#: Default data sets. On one of them, even-digits, SVC (which uses all rows) wins.
 DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 DEFAULT_NUMBERS = ("diabetes",)
 
-#: Default folds and inducing points: for learned kernels (slower), and for a fixed kernel.
+#: Default numbers of folds and inducing points, for learned kernels (slower) and a fixed kernel.
 DEFAULTS = (3, 50)
 FIXED_KERNEL_DEFAULTS = (10, 100)
 

@@ -92,8 +92,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         is both its mean and its median. If the true distribution of y given X is skewed, the
         prediction is near its median, not its mean, as in scikit-learn's SVR: for counts that are
         mostly 0, the prediction is nearly 0. If you need means, transform y, or multiply P(y > 0)
-        of a `gpflow_bsvm.BSVMClassifier` by the prediction of a regressor fitted to rows with y >
-        0.
+        of a `gpflow_bsvm.BSVMClassifier` by the prediction of a regressor for rows with y > 0.
 
         :param X: [N, D], or rows that are read piece by piece.
         :return: the center [N]; with `return_std` also the standard deviation of y, with noise.

@@ -42,7 +42,7 @@ PRIOR_OF_NUMBERS = 0.16
 
 #: Neighboring levels of probability are half a unit of logit t apart. At the outermost level, the
 #: rarer label is expected in this many rows, because rows cannot locate more extreme levels. It is
-#: kept between these limits, and rounded so that fits share graphs. Predictions stay as far from 0
+#: kept between these limits, and rounded so that fits share graphs. Predictions keep as far from 0
 #: and 1.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0

@@ -1,5 +1,7 @@
-"""Wistuba and Rawat (2018): Algorithm 1 as printed, class after class, and a baseline policy of
-active learning. The objective is `CrammerSinger(C, bound="wistuba2018")`."""
+"""
+Wistuba and Rawat (2018): Algorithm 1 as printed, class after class, and a baseline policy of active
+learning. Its objective is that of `CrammerSinger(C, bound="wistuba2018")`.
+"""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ class MachineCriterion(Criterion):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        See `Criterion`; uses automatic differentiation at fixed sets of rows (no support vectors,
-        on the margin, bounded), and is exact unless a row changes its set.
+        See `Criterion`. Automatic differentiation keeps the sets of rows fixed (no support vectors,
+        on the margin, bounded); the result is exact unless a row changes its set.
 
         :raise ValueError: as in `Criterion`, or if rows on the margin are equal.
         """

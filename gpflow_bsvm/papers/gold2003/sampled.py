@@ -31,9 +31,10 @@ from .criterion import Criterion, Gradient
 from .mode import Mode, pull_back, root_of, svm_mode
 from .squared_hinge import likelihood_of, log_kappa, losses, slopes
 
-#: Smallest number of parts for averages; their scatter measures the Monte Carlo error.
+#: Smallest number of parts of the draws; the scatter of their averages measures the Monte Carlo
+#: error.
 _PARTS = 20
-#: The path to C is C t^4, with more rungs near 0, where the mean loss changes fastest.
+#: The rungs are penalties C t^4, and denser near 0, where the mean loss changes fastest.
 _POWER = 4
 _SAMPLER = HMC(num_draws=500, burn_in=300, num_chains=16)
 #: Warn of an R-hat above this.
@@ -84,7 +85,8 @@ class Posterior:
 def in_parts(values: AnyNDArray) -> AnyNDArray:
     """
     :param values: [chains, draws, ...].
-    :return: [parts, draws per part, ...], as many parts of each chain, without surplus first draws.
+    :return: [parts, draws per part, ...], equally many parts of each chain, without surplus first
+        draws.
     """
     chains, draws = values.shape[:2]
     each = min(draws, max(1, math.ceil(_PARTS / chains)))
@@ -135,7 +137,7 @@ class SampledEvidence(Criterion):
             raise ValueError(f"sampler must be HMC or Gibbs, got {self.sampler!r}")
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """See `Criterion`; `rungs` of 0 raise ValueError."""
+        """See `Criterion`; raises ValueError if `rungs` is 0."""
         return self.estimate(kernel, data, penalty).value
 
     def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
