@@ -40,7 +40,7 @@ all models for classes that suit the data, except BSVMClassifier:
 _TIMES = """\
 Scores: mean±standard deviation over the held-out parts; *: no model is better. Stars and sentences
 come from the same paired 95 % intervals over rows, which hold for all pairs together. Times are
-medians over the folds, without the first, in which TensorFlow traces. The time of a fit includes
+medians over all folds but the first, in which TensorFlow traces. The time of a fit includes
 the setup, but neither scaling nor k-means; predictions are timed in a second call."""
 
 
@@ -200,14 +200,14 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 
 def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
-    """:return: a line with the total time, compared with the fits of the slowest peers."""
+    """:return: a line with the total time, compared with the fits of the slowest `PEERS`."""
     from ..compare import report
 
     took = time.perf_counter() - args.begun
     peers = sum(report.seconds_of_peers(one) for one in comparisons)
     if not peers:
         return f"took {took:.0f} s"
-    times = f"{took / peers:.1f} times the fits of each set's slowest peer ({peers:.0f} s)"
+    times = f"{took / peers:.1f} times each set's slowest fits of another package ({peers:.0f} s)"
     return f"took {took:.0f} s, {times}"
 
 

@@ -80,10 +80,7 @@ class Trainer:
         kernel: KernelSettings,
         steps: NaturalGradientSteps,
     ) -> None:
-        """
-        :param Z: [M, D]; only its shape (and the kernel's) matters, because `reset` sets the
-            values.
-        """
+        """:param Z: [M, D]; only its shape (and the kernel's) matters; `reset` sets the values."""
         num_latents = likelihood.latent_dim or 1
         own = make_kernel(kernel, Z.shape[1])
         self.model = gpflow.models.SVGP(own, likelihood, Z, num_latent_gps=num_latents)
@@ -93,8 +90,7 @@ class Trainer:
         self._begun = [variable.numpy() for variable in likelihood.trainable_variables]
         # GPflow's Bernoulli accepts only floats as labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
-        # Folds may differ by a row: without signatures, TensorFlow would trace each new length
-        # again.
+        # Folds may differ by a row: without signatures, each new length would be traced again.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
         data = (X, tf.TensorSpec([None, 1], self._label_dtype))
         self._gamma = tf.Variable(1.0, dtype=default_float())  # may grow at each step

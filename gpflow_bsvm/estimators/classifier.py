@@ -160,8 +160,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 new._told = told
             elif told.tolist() != self.classes_.tolist():
                 raise ValueError(
-                    f"classes {told.tolist()} differ from the classes of the first part, "
-                    f"{self.classes_.tolist()}: name all classes there"
+                    f"classes {told.tolist()} differ from the classes in the first call, "
+                    f"{self.classes_.tolist()}: name all classes in the first call"
                 )
         new._partial_fit(X, y, sample_weight, forget, checkpoint)
         self.__dict__ = new.__dict__

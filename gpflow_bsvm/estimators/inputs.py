@@ -81,7 +81,7 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
-            "repetitions, so that the fit stays close to its prior; divide the weights by their "
+            "repetitions, so the fit stays close to its prior; divide the weights by their "
             "mean",
         )
 

@@ -1,6 +1,4 @@
-"""
-Wenzel et al. (2017): sites as parameters, the paper's inducing points, and its link as printed.
-"""
+"""Wenzel et al. (2017): sites as parameters, the paper's inducing points, its link as printed."""
 
 from __future__ import annotations
 

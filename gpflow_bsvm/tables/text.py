@@ -281,9 +281,7 @@ def _separator(text: str, header: bool) -> str:
 
 
 def _width(text: str, separator: str, header: bool) -> float:
-    """
-    :return: the common number of fields, minus 1/2 if the header lacks one; 0 if lines differ.
-    """
+    """:return: the common number of fields, minus 1/2 if the header lacks one; 0 if it varies."""
     try:
         rows, _, _ = _records(text, separator)
     except csv.Error:  # with a wrong separator, a field may be too long

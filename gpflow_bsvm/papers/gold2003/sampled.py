@@ -31,8 +31,7 @@ from .criterion import Criterion, Gradient
 from .mode import Mode, pull_back, root_of, svm_mode
 from .squared_hinge import likelihood_of, log_kappa, losses, slopes
 
-#: Smallest number of parts of the draws; the scatter of their averages measures the Monte Carlo
-#: error.
+#: Fewest parts of the draws; the scatter of their averages measures the Monte Carlo error.
 _PARTS = 20
 #: The rungs are penalties C t^4, and denser near 0, where the mean loss changes fastest.
 _POWER = 4
