@@ -143,7 +143,7 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
 
 def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
     """
-    Warn if a few values determine a column's deviation, so that scaling moves the rest to a point.
+    Warn if a few values determine a column's deviation, which scales the rest to nearly one point.
     """
     if scaler is None or scipy.sparse.issparse(X):
         return

@@ -46,8 +46,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     A sparse model (`gpflow_bsvm.models.BSVM`) on standardized features and labels, with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. The evidence determines kernel, penalty
-    and epsilon, without cross-validation. The cost of errors beyond epsilon grows linearly, so that
-    even extreme outliers move the fit little.
+    and epsilon, without cross-validation. The cost of errors beyond epsilon grows linearly, so even
+    extreme outliers move the fit little.
 
     :param penalty: slope of the loss, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.

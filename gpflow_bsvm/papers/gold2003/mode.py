@@ -314,7 +314,7 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
 def root_of(gram: AnyNDArray) -> AnyNDArray:
     """
     :return: the Cholesky factor [N, N] of the Gram matrix plus GPflow's `default_jitter()` times
-        its mean diagonal, so that it exists for any kernel.
+        its mean diagonal, with which the factor exists for any kernel.
     :raise ValueError: for a matrix that is not positive semidefinite.
     """
     jitter = gpflow.config.default_jitter() * gram.diagonal().mean() + np.finfo(float).tiny

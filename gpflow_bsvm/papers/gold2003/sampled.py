@@ -115,8 +115,8 @@ class SampledEvidence(Criterion):
     The value requires `rungs`: it is the integral of eq. 18 from C = 0, where E = -log 2, by the
     Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
 
-    The sampler uses the same seed for every kernel and penalty, so that the gradient is nearly a
-    smooth function of both. K includes a jitter, see `Posterior`.
+    The sampler uses the same seed for every kernel and penalty, so the gradient is nearly a smooth
+    function of them. K includes a jitter, see `Posterior`.
 
     :ivar sampler: `HMC` or, for linear slack, `Gibbs`; more chains cost little.
     :ivar rungs: number of nodes of the value's integral, or 0.
@@ -168,7 +168,7 @@ class SampledEvidence(Criterion):
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
         """
         Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. Only the Gram
-        matrix matters, so that the kernel may include a `White`.
+        matrix matters, so the kernel may include a `White`.
 
         :return: draws for this kernel and penalty.
         :raise ValueError: as for the criterion, or if the sampler does not support the likelihood.

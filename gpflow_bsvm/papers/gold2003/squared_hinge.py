@@ -112,8 +112,8 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
 def log_kappa(slack: str, penalty: float | tf.Tensor) -> tf.Tensor:
     """
     :param penalty: C, [].
-    :return: log kappa, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)); with this normalizer, both
-        labels sum to at most 1 (eq. 6).
+    :return: log kappa, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)); with this normalizer, the
+        likelihoods of both labels sum to at most 1 (eq. 6).
     """
     penalty = tf.convert_to_tensor(penalty, tf.float64)
     if slack == "linear":

@@ -37,8 +37,8 @@ class NormalizedHinge(BinaryLikelihood):
     Training maximizes the exact expectation. Its piecewise linear terms have a closed form; the
     expectation of h is computed by Gauss-Legendre quadrature between the kinks of h.
 
-    Prediction uses the link of `BinaryLikelihood`, so that models with either hinge differ only in
-    training. The evidence can determine the penalty without another normalizer.
+    Prediction uses the link of `BinaryLikelihood`, so models with this hinge and with `Hinge`
+    differ only in training. The evidence can determine the penalty without another normalizer.
 
     :ivar penalty: a parameter, not trainable by default.
     """
