@@ -120,7 +120,7 @@ def _of_learned(parameter: Any) -> str:
 
 
 def _of_data(source: Source) -> Identity:
-    """Identify data by all rows if this costs less than a pass of the fit; else by other facts."""
+    """Identify data by all rows if cheaper than a pass of the fit, else by marks and first rows."""
     known = {**source.marks, **{f"data {n}": text for n, text in source.digests().items()}}
     if source.indexed:
         return {**known, "rows": str(source.num_rows)}

@@ -62,11 +62,11 @@ def add_to(subparsers: Any) -> None:
         nargs="*",
         metavar="DATA",
         default=list(DEFAULT_DATA),
-        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV, Parquet, ARFF or "
-        "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
+        help=f"bundled set (default: {', '.join(DEFAULT_DATA)}; also digits), CSV, Parquet, ARFF "
+        "or svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
-    task = "kind of labels: classes, or numbers (bundled set: "
-    task += f"{DEFAULT_NUMBERS[0]}); default: classification; required if labels may be either"
+    task = "kind of labels: classes (the default), or numbers (bundled set: "
+    task += f"{DEFAULT_NUMBERS[0]}); required if labels may be either"
     add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)

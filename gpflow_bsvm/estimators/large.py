@@ -45,8 +45,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         return None
     if y is not None or sample_weight is not None:
         raise ValueError(
-            "labels and weights of rows read piece by piece come with the rows (for files: "
-            "target=..., weight=...): leave out y and sample_weight"
+            "labels and weights must come with the rows if these are read piece by piece (for "
+            "files: target=..., weight=...): leave out y and sample_weight"
         )
     return X
 

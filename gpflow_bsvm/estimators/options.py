@@ -16,7 +16,7 @@ from .specification import LOSSES, MULTI_CLASS
 _INSTEAD = {
     "rbf": '; for scikit-learn\'s "rbf" use None',
     "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
-    "sigmoid": '; scikit-learn\'s "sigmoid" is no kernel: use gpflow.kernels.ArcCosine(order=0)',
+    "sigmoid": '; "sigmoid" is not a valid kernel: use gpflow.kernels.ArcCosine(order=0)',
     "precomputed": "; a Gram matrix lacks the variances of new rows: give the kernel itself",
 }
 #: Valid names or kinds of values for each option of all estimators.

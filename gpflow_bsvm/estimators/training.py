@@ -181,7 +181,7 @@ def fit_q(
     spec: Specification, model: BSVM, rows: Source, name: str = "", kind: str = "q"
 ) -> History:
     """
-    Fit q with the current kernel, and the link.
+    Fit q with the current kernel, then the link.
 
     :param name: the name of the stored stage; "": a name with the number of points.
     :param kind: the kind of the stage, see `StageBar.stage`.
