@@ -33,9 +33,8 @@ SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
 #: The factor of M while the scale is chosen, below this number of rows; above it, `GROWTH`.
 SCALE_GROWTH = 2
 FEW_ROWS = 1_000
-#: The initial penalty of a second start in regression, with a steeper loss, in units of 1 /
-#: deviation of y. It is tried if the deviation of f is below this fraction of the noise's deviation
-#: (f then explains less than 8 % of y).
+#: The initial penalty of a second, steeper start in regression, in units of 1 / deviation of y. It
+#: is tried if f's deviation is below this fraction of the noise's (f explains less than 8 % of y).
 STEEP = 8.0
 LITTLE_SAID = 0.3
 #: Scales are ignored if their held-out log density is this many nats below the best.
@@ -136,9 +135,8 @@ def choose(
 
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
-    :return: `begun`, unless its f is nearly constant. Then a second model first learns its kernel
-        with a steep loss, which does not mistake f for noise, and the model with the larger bound
-        is returned.
+    :return: `begun`. If its f is nearly constant, the model with the larger bound: `begun`, or a
+        model that first learns its kernel with a steep loss, which does not mistake f for noise.
     """
     if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun

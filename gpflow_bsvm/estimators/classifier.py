@@ -58,8 +58,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         it cannot set a kernel's own parameters.
     :param loss: "levels", "hinge", or "auto" for the better of the two on held-out folds, see
         `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge. There are 17 levels
-        (logit t from -4 to 4), or 21 (-5 to 5) if there are at least about 700 rows, or 25 (-6 to
-        6) if at least 2000.
+        (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
         that loss="auto" compares with levels has penalty 16.
@@ -76,7 +75,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         is 0.75 times the median distance between inducing points.
     :param calibrate: fit scale and offset of the link (for several classes, a temperature) to
         leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge. For levels
-        with several classes, a learned kernel and fewer than 1000 rows, fit only a temperature, on
+        with several classes, a learned kernel and fewer than 1000 rows, fit a temperature on
         held-out folds.
     :param num_inducing: maximum number M of inducing points; fewer distinct rows give fewer points.
         "auto": learn the kernel with 100 points. Then triple M, each time from the projected q, as
@@ -87,16 +86,14 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse features are
         only scaled. Columns stay unscaled if the kernel uses them as codes (`Coregion`, or a custom
         kernel that truncates or compares values) or if they belong to `ChangePoints`.
-    :param impute: replace NaN by the column's median (in a column of codes, by the most frequent
-        code), and append an indicator column for each column with NaN in training. Rows must be in
-        memory.
+    :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
+        an indicator column for each column with NaN in training. Rows must be in memory.
     :param class_weight: {label: weight}, or "balanced" for the same total weight of all classes
         that have rows of positive weight. Either multiplies `sample_weight`.
-    :param random_state: seed for drawing rows: for learning the kernel (if there are more than
-        2000), and for the sample of rows not in memory (if more than 20 000). A fit also depends
-        slightly on the order and signs of columns and on constant columns, through k-means, the
-        kernel's prior and the start of its search. With few rows, this changes probabilities by a
-        few hundredths.
+    :param random_state: seed for drawing rows: to learn the kernel (from more than 2000 rows), and
+        to sample rows not in memory (more than 20 000). A fit also depends slightly on the order
+        and signs of columns and on constant columns, through k-means, the kernel's prior and the
+        start of its search. With few rows, this changes probabilities by a few hundredths.
     :param chunk_rows: number of rows per chunk in predictions; None: as many as memory allows.
     :param verbose: show the current stage of the fit in one line.
     :ivar classes_: all labels, even of rows with weight 0, in the column order of `predict_proba`.

@@ -67,8 +67,7 @@ def _terms(kernel: Kernel) -> list[Kernel]:
 
 def _codes(kernel: Kernel, X: AnyNDArray) -> list[int]:
     """:return: the columns that a kernel uses as codes."""
-    # Test equal rows and nearby rows: at equal rows smooth kernels have no slope, near them
-    # equality tests have none.
+    # Smooth kernels have no slope at equal rows, equality tests none at nearby rows: test both.
     flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     return [column for column in np.flatnonzero(flat).tolist() if _depends(kernel, X, column)]
 
@@ -167,8 +166,7 @@ class Attributes:
         """
         :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (of y in a
             regressor) on the unscaled columns of X. For two classes, a positive coefficient favors
-            `classes_[1]`. The kernel must be "linear", `Linear`, or the sum of `Linear` and
-            `Constant`.
+            `classes_[1]`. The kernel must be "linear", `Linear` or `Linear` + `Constant`.
         """
         return self._line[0]
 
@@ -176,8 +174,7 @@ class Attributes:
     def intercept_(self) -> AnyNDArray:
         """
         :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). For a hinge with two
-            classes, this f is scaled and shifted by the calibrated link, so that the predicted
-            class changes at 0.
+            classes, f is scaled and shifted by the calibrated link: the class changes at 0.
         """
         return self._line[1]
 

@@ -217,9 +217,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
-    """
-    :raise ValueError: if squares of labels overflow, or if 1 / y does because of a tiny spread.
-    """
+    """:raise ValueError: if squares of labels overflow, or if 1 / y does for a tiny spread."""
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(

@@ -42,9 +42,9 @@ DEFAULT_LENGTHSCALE = 0.75
 PRIOR_OF_NUMBERS = 0.16
 
 #: Neighboring levels of probability are half a unit of logit t apart. At the outermost level, the
-#: rarer label is expected in this many rows, because rows cannot locate more extreme levels. It is
-#: kept between these limits, and rounded so that fits share graphs. Predictions keep as far from 0
-#: and 1.
+#: rarer label is expected in this many rows, because rows cannot locate more extreme levels. It
+#: stays within these limits, rounded so that fits share graphs. Predictions keep as far from 0 and
+#: 1.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0
 LEAST_OUTERMOST = 4
@@ -53,8 +53,7 @@ MOST_OUTERMOST = 6
 #: proportion, so that each level has the same weight.
 NUM_LEVELS = 17
 
-#: Deviation of the prior of linear weights' log variance. This prior is nearly flat, but excludes
-#: infinity.
+#: Deviation of the prior of linear weights' log variance: nearly flat, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
 #: X [N, D], standardized; Y [N, 1], labels 0..C-1; weights [N], positive.

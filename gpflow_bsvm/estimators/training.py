@@ -43,8 +43,7 @@ REACH = 10.0
 #: again if the new kernel distinguishes more points than before by this factor.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
-#: If inducing points are farther from 0 than this, rounding spoils covariances of q(u). (By default
-#: columns are scaled.)
+#: If inducing points are farther from 0 than this, rounding spoils covariances of q(u).
 FAR = 1e3
 #: The number of rows of each rare class in every sample.
 RARE_ROWS = 20

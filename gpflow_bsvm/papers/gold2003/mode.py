@@ -102,8 +102,7 @@ class Dual(NamedTuple):
     def refine(self, start: AnyNDArray) -> AnyNDArray:
         """
         Move alpha until all rows whose alpha is not fixed are on the margin. If an alpha reaches a
-        bound, fix it there. When all these rows are on the margin, release the row with the largest
-        violation.
+        bound, fix it there. When all are on the margin, release the row with the largest violation.
 
         :return: alpha.
         """
