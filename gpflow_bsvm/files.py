@@ -32,7 +32,7 @@ class Files(Reader):
     :ivar features: names of the columns of X.
     :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
     :ivar ordered: whether the user or the labels' type defines the order of the classes.
-    :ivar left_out: columns left out automatically: an index of pandas or R.
+    :ivar left_out: columns left out automatically: an index written by pandas or R.
     """
 
     finite = True
@@ -47,7 +47,7 @@ class Files(Reader):
         :raise ImportError: if pyarrow is missing.
         :raise FileNotFoundError: if there is no such file.
         :raise ValueError: for missing, non-numeric or ambiguous columns; for a file without rows;
-            unless `names` is given, for a header of numbers other than 0, 1, 2, ...
+            for a header of numbers other than 0, 1, 2, ... (unless `names` is given).
         """
         require("pyarrow", extra="files")
         if not isinstance(path, Table):
@@ -64,7 +64,7 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`. Marks survive moving and copying if timestamps stay the same."""
+        """See `Reader`. Marks do not change if files are moved, or copied with their timestamps."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         short = digest(repr([(file.st_size, file.st_mtime_ns) for file in known]))

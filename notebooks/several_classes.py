@@ -61,9 +61,9 @@ plt.show()
 # ## 2. The doubt shows possible errors
 #
 # The *variation ratio* is the probability that a draw of f favors a class other than the most
-# favored class. The *mutual information* is the part of the doubt that more data can remove. Most errors
-# are among the most doubtful rows. If a person labels the most doubtful rows, fewer errors are
-# left.
+# favored class. The *mutual information* is the part of the doubt that more data can remove. Most
+# errors are among the most doubtful rows. If a person labels the most doubtful rows, fewer errors
+# are left.
 
 # %%
 doubts = {

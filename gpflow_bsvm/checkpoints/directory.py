@@ -163,7 +163,7 @@ class Checkpoints:
         self._since = 0
 
     def _keep(self, path: Path) -> None:
-        """Remove all files but the latest."""
+        """Remove all complete files but the latest `_KEPT`."""
         self._whole = [*(other for other in self._whole if other != path), path]
         while len(self._whole) > _KEPT:
             self._whole.pop(0).unlink(missing_ok=True)

@@ -28,9 +28,9 @@ from ..version import __version__
 from .directory import ANY_ORDER, Identity
 from .values import full_name
 
-#: Rows of the first minibatch, if rows can only be read in order.
+#: Number of first rows that identify data, if these can only be read in order.
 _FEW_ROWS = 100
-#: Number of values shown in an error; an error mentions longer values without showing them.
+#: Errors show arrays with up to this many values; of larger arrays they show shape and digest.
 _SHOWN = 4
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _CONTAINERS = (list, tuple, set, frozenset, Mapping)
@@ -120,7 +120,7 @@ def _of_learned(parameter: Any) -> str:
 
 
 def _of_data(source: Source) -> Identity:
-    """Identify data by all rows if this costs less than a pass of the fit; else by other facts."""
+    """Identify data by all rows if cheaper than a pass of the fit, else by marks and first rows."""
     known = {**source.marks, **{f"data {n}": text for n, text in source.digests().items()}}
     if source.indexed:
         return {**known, "rows": str(source.num_rows)}
@@ -238,7 +238,7 @@ class _Walk:
         code = function.__code__
         beside = function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", 0)
         told = f"{full_name(function)}, {self._all(beside)}, {self._code(code, function.__doc__)}"
-        written = set[str]()  # a function's own writes are no inputs
+        written = set[str]()  # values that it writes are no inputs
         values = dict([*_globals(code, function.__globals__), *_cells(function)])
         for one in _codes(code):
             written |= {i.argval for i in dis.get_instructions(one) if i.opname in _STORES}
@@ -321,6 +321,6 @@ def _config(value: Any) -> Any:
 def is_library(module: str) -> bool:
     """:return: True if the module's code changes only with a version."""
     home = module.partition(".")[0]
-    file = getattr(sys.modules.get(module), "__file__", None) or ""  # none of interactive code
+    file = getattr(sys.modules.get(module), "__file__", None) or ""  # interactive code has no file
     known = home in sys.stdlib_module_names or home == __name__.partition(".")[0]
     return known or bool(_PACKAGES & {*Path(file).parts})

@@ -86,7 +86,7 @@ class ValueEncoder:
             items = value.items()
             pairs = [[encode(key, place), encode(v, f"{place}[{key!r}]")] for key, v in items]
             return {"kind": "dict", "pairs": pairs}
-        cls = value.__class__  # the class inside TensorFlow's wrapper, which `type` returns
+        cls = value.__class__  # `type` would return TensorFlow's wrapper
         told = {"items": [self.encode(item, f"{place}[{n}]") for n, item in enumerate(value)]}
         if hasattr(cls, "_fields"):
             return {"kind": "named", "class": full_name(cls), **told}

@@ -18,11 +18,11 @@ from .terminal import fail, import_quietly, integer, show
 if TYPE_CHECKING:  # needs TensorFlow
     from ..compare.protocol import Comparison
 
-#: SVC, which uses all rows, wins on one of them: even-digits.
+#: Default data sets. On one of them, even-digits, SVC (which uses all rows) wins.
 DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 DEFAULT_NUMBERS = ("diabetes",)
 
-#: Default folds and inducing points: for learned kernels (slower), and for a fixed kernel.
+#: Default numbers of folds and inducing points, for learned kernels (slower) and a fixed kernel.
 DEFAULTS = (3, 50)
 FIXED_KERNEL_DEFAULTS = (10, 100)
 
@@ -40,7 +40,7 @@ all models for classes that suit the data, except BSVMClassifier:
 _TIMES = """\
 Scores: mean±standard deviation over the held-out parts; *: no model is better. Stars and sentences
 come from the same paired 95 % intervals over rows, which hold for all pairs together. Times are
-medians over the folds, without the first, in which TensorFlow traces. The time of a fit includes
+medians over all folds but the first, in which TensorFlow traces. The time of a fit includes
 the setup, but neither scaling nor k-means; predictions are timed in a second call."""
 
 
@@ -62,11 +62,11 @@ def add_to(subparsers: Any) -> None:
         nargs="*",
         metavar="DATA",
         default=list(DEFAULT_DATA),
-        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV, Parquet, ARFF or "
-        "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
+        help=f"bundled set (default: {', '.join(DEFAULT_DATA)}; also digits), CSV, Parquet, ARFF "
+        "or svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
-    task = "kind of labels: classes, or numbers (bundled set: "
-    task += f"{DEFAULT_NUMBERS[0]}); default: classification; required if labels may be either"
+    task = "kind of labels: classes (the default), or numbers (bundled set: "
+    task += f"{DEFAULT_NUMBERS[0]}); required if labels may be either"
     add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
@@ -200,14 +200,14 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 
 def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
-    """:return: a line with the total time, compared with the fits of the slowest peers."""
+    """:return: a line with the total time, compared with the fits of the slowest `PEERS`."""
     from ..compare import report
 
     took = time.perf_counter() - args.begun
     peers = sum(report.seconds_of_peers(one) for one in comparisons)
     if not peers:
         return f"took {took:.0f} s"
-    times = f"{took / peers:.1f} times the fits of each set's slowest peer ({peers:.0f} s)"
+    times = f"{took / peers:.1f} times each set's slowest fits of another package ({peers:.0f} s)"
     return f"took {took:.0f} s, {times}"
 
 

@@ -46,7 +46,7 @@ def add_to(subparsers: Any) -> None:
     add = parser.add_argument
     task = "kind of labels: classes (the default) or numbers; required if labels may be either"
     add("--task", choices=TASKS, help=task)
-    target = f"column of labels, of any type (default: the existing one of {', '.join(TARGETS)})"
+    target = f"column of labels, of any type (default: whichever exists of {', '.join(TARGETS)})"
     add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
     add("--weight", metavar="COL", help="column of row weights")

@@ -100,8 +100,8 @@ def svc(task: Task) -> CalibratedClassifierCV:
     """
     Make scikit-learn's `SVC`. A 3-fold grid search chooses C (which includes the kernel's variance)
     and, if the kernel is learned, gamma. Platt scaling on 5 folds (fewer if the rarest class has
-    fewer rows) gives probabilities. More than two classes are one-vs-one; their probabilities are
-    scaled class by class, then normalized.
+    fewer rows) gives probabilities. Machines for more than two classes are one-vs-one;
+    probabilities are scaled class by class, then normalized.
     """
     X, y, _, kernel, seed = task
     factors = np.array(SVC_GAMMAS if kernel.learn else (1.0,))

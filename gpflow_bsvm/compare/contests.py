@@ -34,7 +34,7 @@ class Contest:
     :ivar losses: mean loss of each model, with a 95 % interval.
     :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
         other model's loss. The paired t intervals have level 1 - 0.05 / P for P pairs, so that all
-        hold with 95 % (Bonferroni).
+        together hold with 95 % (Bonferroni).
     """
 
     score: str

@@ -27,8 +27,8 @@ from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
 #: For GPflow's Softmax, whose ELBO is a mean of 100 draws, too noisy to judge convergence by single
 #: values. Steps of size 1 overshoot to NaN within ten steps.
 MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
-#: For GPflow's RobustMax, which is far from log-concave: from the prior, even steps of 0.01 make
-#: the covariance indefinite.
+#: For GPflow's RobustMax, which is far from log-concave: at a start from the prior, even steps of
+#: 0.01 make the covariance indefinite.
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
 #: For GPflow's Gaussian, for which a step of size 1 is exact.
 CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
@@ -60,8 +60,8 @@ class GaussianProcess(Baseline):
 
 class SVGPBaseline(GaussianProcess):
     """
-    `gpflow.models.SVGP`, trained on all data by GPflow's compiled `NaturalGradient`, alternating
-    with Adam on kernel and likelihood, until the ELBO converges (`Trainer`).
+    `gpflow.models.SVGP`, trained on all data: GPflow's compiled `NaturalGradient` alternates with
+    Adam on kernel and likelihood until the ELBO converges (`Trainer`).
     """
 
     def __init__(

@@ -159,7 +159,7 @@ class Comparison:
         """
         settings = self.settings
         bar = progress if isinstance(progress, tqdm) else progress_bar([self], progress)
-        tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow, so once
+        tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow: only once
         each = folds(self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing)
         try:
             for fold in each:

@@ -85,7 +85,7 @@ def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) 
     if few == 0:
         return
     others = f" (one of {few} such classes)" if few > 1 else ""
-    advice = f"at most {fewest} folds are possible" if fewest > 1 else "2 are needed"
+    advice = f"at most {fewest} folds are possible" if fewest > 1 else "at least 2 are needed"
     raise ValueError(
         f"{name} has {fewest} row(s) of class {labels[counts.argmin()]!s}{others}, too few for "
         f"{folds} folds: {advice}"

@@ -23,7 +23,7 @@ from .task import KernelSettings
 
 #: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
 #: step), and the relative change of the ELBO that ends them, as for `VEM`. On the bundled sets,
-#: Adam with rates of 0.02 and 0.05, or L-BFGS on everything, takes longer to the same ELBO.
+#: Adam with rates of 0.02 and 0.05, or L-BFGS on everything, takes longer to reach the same ELBO.
 KERNEL_ROUNDS = 2000
 KERNEL_TOLERANCE = 1e-4
 ADAM_RATE = 0.1
@@ -44,7 +44,7 @@ class NaturalGradientSteps:
     :ivar learning: step sizes while learning the kernel.
     :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
     :ivar window: number of ELBOs that the stopping rule averages; 1 if they have no noise.
-    :ivar rounds: the same number while learning the kernel.
+    :ivar rounds: number of ELBOs that it averages while learning the kernel.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
@@ -80,7 +80,7 @@ class Trainer:
         kernel: KernelSettings,
         steps: NaturalGradientSteps,
     ) -> None:
-        """:param Z: [M, D]; only its shape (and the kernel's) matters: `reset` sets values."""
+        """:param Z: [M, D]; only its shape (and the kernel's) matters; `reset` sets the values."""
         num_latents = likelihood.latent_dim or 1
         own = make_kernel(kernel, Z.shape[1])
         self.model = gpflow.models.SVGP(own, likelihood, Z, num_latent_gps=num_latents)
@@ -90,7 +90,7 @@ class Trainer:
         self._begun = [variable.numpy() for variable in likelihood.trainable_variables]
         # GPflow's Bernoulli accepts only floats as labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
-        # Folds differ by a row: without signatures, each new length would be traced again.
+        # Folds may differ by a row: without signatures, each new length would be traced again.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
         data = (X, tf.TensorSpec([None, 1], self._label_dtype))
         self._gamma = tf.Variable(1.0, dtype=default_float())  # may grow at each step
@@ -121,10 +121,10 @@ class Trainer:
         """
         If requested, learn kernel and likelihood by up to `KERNEL_ROUNDS` rounds of a
         natural-gradient step on q and an Adam step on the rest, at fixed inducing points. Then make
-        natural-gradient steps. Both end when the ELBO converges, see `_settled`.
+        natural-gradient steps. Both phases end when the ELBO converges, see `_settled`.
 
         :param gamma: step size.
-        :return: True if both have converged.
+        :return: True if both phases have converged.
         :raise FloatingPointError: if q or ELBO is not finite, or the last ELBO is below the first.
         """
         data = tf.constant(X), tf.constant(y[:, None].astype(self._label_dtype))
@@ -164,7 +164,7 @@ class Trainer:
             self._gamma.assign(min(gamma, ramp))
             try:
                 elbo = float(step(X, Y))
-            except tf.errors.InvalidArgumentError as error:  # raised by GPflow for an indefinite q
+            except tf.errors.InvalidArgumentError as error:  # GPflow raises it for an indefinite q
                 raise FloatingPointError(f"no finite q after step {number + 1}") from error
             if not math.isfinite(elbo):
                 raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")

@@ -79,7 +79,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: the encoding of later labels, or of the labels of `rows` not in memory."""
+        """:return: the encoding for labels after the fit, or of `rows` that are not in memory."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:
@@ -100,17 +100,17 @@ class BSVMEstimator(Attributes, BaseEstimator):
         checkpoint: Directory | None = None,
     ) -> E:
         """
-        If a fit fails or is interrupted, the estimator keeps its previous state. For rows not in
-        memory, one pass draws a random sample of 20 000 rows, used to choose all options and to
-        learn everything except q. If there are more rows, a few more passes fit q to all of them.
+        If a fit fails or is interrupted, the estimator keeps its previous state. If the rows are
+        not in memory, one pass draws a random sample of 20 000. It determines all options and all
+        of the model except q. If there are more rows, a few more passes fit q to all of them.
 
         :param X: [N, D] numbers: an array, a data frame or, for kernel="linear", a sparse matrix;
             or a source of rows and their labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
             `Blocks`, `DaskFrame`, a `tf.data.Dataset` or a Dask array.
         :param y: [N] labels of any type, from at least two classes; for a regressor, numbers; None
             if X includes the labels; ignored by a one-class estimator.
-        :param sample_weight: [N], powers of the likelihood: weight 2 counts a row twice, weight 0
-            ignores it. Weights with sum 1 are rescaled to mean 1.
+        :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
+            twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues the fit, and returns the same model.
         :raise TypeError: for parameters of a wrong type.
@@ -239,7 +239,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:
-        """:return: the result of `prediction`'s function for these rows."""
+        """:return: the result of a function of `prediction` for these rows."""
         check_is_fitted(self)
         answer = function(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
         inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)

@@ -25,16 +25,16 @@ from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown,
 #: The largest number of rows for selecting loss and penalty, and the fewest held-out rows.
 CHOICE_ROWS = 2_000
 FEWEST_LEFT_OUT = 10
-#: The largest number of rows for selecting the scale: only dense rows reveal a rough function.
+#: The largest number of rows for selecting the scale. Only dense rows reveal a rough function.
 SCALE_ROWS = 10_000
-#: Factors of all lengthscales. The learned scale is often not the best for prediction: few inducing
-#: points only explain smooth functions, and the prior is not specific to the data.
+#: Candidate factors for all lengthscales. The learned scale is often not the best for prediction:
+#: few inducing points can explain only smooth functions, and the prior is not specific to the data.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-#: M grows for the choice of the scale: by `GROWTH`, or by this factor below this number of rows.
+#: The factor of M while the scale is chosen, below this number of rows; above it, `GROWTH`.
 SCALE_GROWTH = 2
 FEW_ROWS = 1_000
-#: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of deviations
-#: f / noise above which the first start suffices (8 % of y explained).
+#: The initial penalty of a second, steeper start in regression, in units of 1 / deviation of y. It
+#: is tried if f's deviation is below this fraction of the noise's (f explains less than 8 % of y).
 STEEP = 8.0
 LITTLE_SAID = 0.3
 #: Scales are ignored if their held-out log density is this many nats below the best.
@@ -70,7 +70,7 @@ def candidates(
 
 
 def first_of(among: Sequence[Candidate]) -> Candidate:
-    """:return: the start of the search: the second penalty of levels, else the first candidate."""
+    """:return: the candidate to try first: levels with the second penalty, or else `among[0]`."""
     levels = [candidate for candidate in among if candidate.loss == "levels"]
     return levels[FIRST_OF_LEVELS] if len(levels) > 1 else among[0]
 
@@ -80,7 +80,7 @@ def _short(penalty: float) -> float:
 
 
 def between(among: Sequence[Candidate], place: float) -> Candidate:
-    """:return: the candidate at this position; penalties are interpolated, losses are not."""
+    """:return: the candidate at this position: penalties are interpolated, losses are not."""
     low = among[int(place)]
     high = among[math.ceil(place)]
     if low.loss != high.loss:
@@ -135,8 +135,8 @@ def choose(
 
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
-    :return: `begun` if its f varies. Otherwise a second model learns its kernel first with a steep
-        loss (which does not mistake f for noise), and the model with the larger bound is returned.
+    :return: `begun`. If its f is nearly constant, the model with the larger bound: `begun`, or a
+        model that first learns its kernel with a steep loss, which does not mistake f for noise.
     """
     if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun
@@ -147,7 +147,7 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
 
 
 def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:
-    """:return: True if the deviation of f is below this fraction of the noise deviation."""
+    """:return: True if f's deviation over rows is below this fraction of the noise's deviation."""
     X, _, _ = at_most(CHOICE_ROWS, data, seed=0, classes=False)
     mean, _ = predict_marginals(model, X)
     return bool(np.std(mean) < part * float(model.likelihood.noise_variance) ** 0.5)
@@ -162,7 +162,8 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     Multiply all learned lengthscales by the factor with the best predictions for held-out rows,
-    using more inducing points (`SCALE_GROWTH`). Also temper levels if there are several classes.
+    using more inducing points (`SCALE_GROWTH`). Also fit the temperature of `OneVsRestLevelHinge`,
+    if calibrate="auto".
     """
     if not _lengthscales(model):
         return
@@ -193,9 +194,9 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
 
 def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
     """
-    :return: the geometric mean of the scales, weighted by the predictive probability of the
-        held-out rows; it is continuous in the data. The search goes from 1 in both directions until
-        weights are negligible.
+    :return: the geometric mean of `SCALES`, each weighted by the probability that it predicts for
+        the held-out rows. Unlike the best scale, this mean is continuous in the data. The search
+        goes from 1 in both directions until weights are negligible.
     """
     nats: dict[float, float] = {}
     for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):

@@ -46,53 +46,54 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
     The final model is trained on all rows, including rows that were held out before.
 
-    The fit does not depend on the order of rows, and a repeated row counts like a weighted row.
-    This holds up to 20 000 rows; beyond that, equal rows are not merged, and inducing points come
-    from a random subsample.
+    Up to 20 000 rows, the fit does not depend on their order, and a row given twice counts like a
+    row of weight 2. With more rows, equal rows are not merged, and inducing points come from a
+    random subsample.
 
     :param kernel: any GPflow kernel (it is copied). None: `gpflow_bsvm.priors.default_kernel`, with
         priors, a lengthscale for every feature and an offset. "linear": a `LinearBSVM` with one
-        learned prior variance, also for SciPy's sparse matrices. (If rows do not outnumber columns,
-        this is a `BSVM` with the rows as inducing points.) A grid search can try a list of kernels,
-        [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False; it cannot set a
-        kernel's own parameters.
-    :param loss: "levels", "hinge" or "auto": the better loss on held-out folds, see
+        learned prior variance, also for SciPy's sparse matrices. (If there are no more rows than
+        columns, it is a `BSVM` with the rows as inducing points.) A grid search can try a list of
+        kernels, such as [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False;
+        it cannot set a kernel's own parameters.
+    :param loss: "levels", "hinge", or "auto" for the better of the two on held-out folds, see
         `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge. There are 17 levels
-        (logit t from -4 to 4), 21 (-5 to 5) from about 700 rows, and 25 (-6 to 6) from 2000 rows.
-    :param penalty: slope of the loss. "auto" chooses it with the loss: from 1 to 32 for 17 levels
-        (proportionally higher for more levels), from 1 to 16 for loss="hinge", and 16 for a hinge
-        compared with levels.
+        (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
+    :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
+        levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
+        that loss="auto" compares with levels has penalty 16.
     :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
-        "ovr" (one-vs-rest); levels are always one-vs-rest. "ordinal": for ordered classes, levels
-        of one function with learned thresholds (`Ordinal`). Labels are numbers or an ordered pandas
-        Categorical; unordered strings are refused.
+        "ovr" (one-vs-rest); levels are always one-vs-rest. "ordinal", for ordered classes: levels
+        of one function with learned thresholds (`Ordinal`). Labels must then be numbers or an
+        ordered pandas Categorical.
     :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
-        rows, but at least 2000 and at most 5000 (fewer with many classes); then scale its
-        lengthscales by the factor with the best predictions on held-out folds. False: use the
-        kernel as it is. The default kernel is then a squared exponential of variance 4, whose
-        lengthscale is 0.75 times the median distance between inducing points.
+        rows, but at least 2000 and at most 5000 (fewer with many classes). Then multiply its
+        lengthscales by a factor that predictions on held-out folds determine. False: use the kernel
+        as it is. The default kernel is then a squared exponential of variance 4, whose lengthscale
+        is 0.75 times the median distance between inducing points.
     :param calibrate: fit scale and offset of the link (for several classes, a temperature) to
-        leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge; with
-        several classes, a learned kernel and fewer than 1000 rows, temper levels on held-out folds.
+        leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge. For levels
+        with several classes, a learned kernel and fewer than 1000 rows, fit a temperature on
+        held-out folds.
     :param num_inducing: maximum number M of inducing points; fewer distinct rows give fewer points.
-        "auto": learn the kernel with 100 points, then triple M, starting from the projected q, as
-        long as the leave-one-out log density improves by 1 %; at most 1000 points, and at most 5e9
-        for rows * M^2 * latent functions. `num_inducing_` is the result.
+        "auto": learn the kernel with 100 points. Then triple M, each time from the projected q, as
+        long as the leave-one-out log density improves by 1 %. M is at most 1000, and rows * M^2 *
+        latent functions at most 5e9. `num_inducing_` is the result.
     :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: the
         algorithm of `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse features are
         only scaled. Columns stay unscaled if the kernel uses them as codes (`Coregion`, or a custom
         kernel that truncates or compares values) or if they belong to `ChangePoints`.
-    :param impute: replace NaN with the column's median, or with its most frequent code, and append
-        an indicator column for each column with NaN in training (only for rows in memory).
-    :param class_weight: {label: weight}, or "balanced": all classes with rows of positive weight
-        get the same total weight. Both multiply `sample_weight`.
-    :param random_state: seed for drawing rows: to learn the kernel (beyond 2000 rows), and to
-        sample rows not in memory (beyond 20 000). A fit also depends slightly (by a few hundredths
-        in probability, with few rows) on the order and signs of columns and on constant columns,
-        through k-means, the kernel's prior and the start of its search.
+    :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
+        an indicator column for each column with NaN in training. Rows must be in memory.
+    :param class_weight: {label: weight}, or "balanced" for the same total weight of all classes
+        that have rows of positive weight. Either multiplies `sample_weight`.
+    :param random_state: seed for drawing rows: to learn the kernel (from more than 2000 rows), and
+        to sample rows not in memory (more than 20 000). A fit also depends slightly on the order
+        and signs of columns and on constant columns, through k-means, the kernel's prior and the
+        start of its search. With few rows, this changes probabilities by a few hundredths.
     :param chunk_rows: number of rows per chunk in predictions; None: as many as memory allows.
     :param verbose: show the current stage of the fit in one line.
     :ivar classes_: all labels, even of rows with weight 0, in the column order of `predict_proba`.
@@ -134,15 +135,15 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         Update q with more rows, without rereading earlier rows (see
         `gpflow_bsvm.inference.Streaming`). The first call is the same as `fit`. Later calls change
         only q. Kernel, penalty, link, scaling and inducing points keep their values from the first
-        part, which should be representative.
+        call, whose rows should be representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :param classes: all labels; None: the labels of the first part. For a class without rows,
-            the model only learns that earlier rows do not belong to it. A single class raises a
-            warning, because nothing can be learned or selected.
+        :param classes: all labels; None: the labels in the first call. If a class has no rows yet,
+            the model learns only that earlier rows do not belong to it. If all rows are of one
+            class, a warning is raised, because nothing can be learned or selected.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
         :raise ValueError: as in `fit`; for labels, classes or columns unlike those in the first
-            part; for class_weight="balanced", which needs all rows.
+            call; for class_weight="balanced", which needs all rows.
         """
         if isinstance(self.class_weight, str):
             raise ValueError(
@@ -156,8 +157,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 new._told = told
             elif told.tolist() != self.classes_.tolist():
                 raise ValueError(
-                    f"classes {told.tolist()} differ from the classes of the first part, "
-                    f"{self.classes_.tolist()}: name all classes there"
+                    f"classes {told.tolist()} differ from the classes in the first call, "
+                    f"{self.classes_.tolist()}: name all classes in the first call"
                 )
         new._partial_fit(X, y, sample_weight, forget, checkpoint)
         self.__dict__ = new.__dict__
@@ -260,7 +261,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         :return: values [N] for two classes: Phi^-1 of the probability of `classes_[1]`, positive
             where `predict` returns `classes_[1]`. For a hinge this is mu / sqrt(1 + v) of the
             calibrated f. For more classes: [N, C], logarithms of the probabilities.
-        :raise ValueError: if X is so large that f overflows, as do all predictions.
+        :raise ValueError: if X is so large that f overflows; all predictions raise this error.
         """
         values = self._predicted(X)
         return values if values.ndim == 1 else np.log(values + np.finfo(values.dtype).tiny)

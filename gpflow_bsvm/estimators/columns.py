@@ -1,4 +1,4 @@
-"""The columns of X that a kernel uses before a fit, and the fitted model's attributes for them."""
+"""Columns of X: how a kernel uses them before a fit, and the fitted model's attributes for them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
 
     :param X: [N, D], unscaled.
     :param fill: see `inputs.medians`.
-    :raise ValueError: if the kernel rejects such rows.
+    :raise ValueError: if the kernel rejects these rows.
     """
     if not isinstance(kernel, Kernel):
         return []
@@ -67,7 +67,7 @@ def _terms(kernel: Kernel) -> list[Kernel]:
 
 def _codes(kernel: Kernel, X: AnyNDArray) -> list[int]:
     """:return: the columns that a kernel uses as codes."""
-    # Test both: at equal rows smooth kernels have no slope, near them equality tests have none.
+    # Smooth kernels have no slope at equal rows, equality tests none at nearby rows: test both.
     flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     return [column for column in np.flatnonzero(flat).tolist() if _depends(kernel, X, column)]
 
@@ -166,15 +166,15 @@ class Attributes:
         """
         :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (of y in a
             regressor) on the unscaled columns of X. For two classes, a positive coefficient favors
-            `classes_[1]`. The kernel must be "linear", `Linear`, or its sum with `Constant`.
+            `classes_[1]`. The kernel must be "linear", `Linear` or `Linear` + `Constant`.
         """
         return self._line[0]
 
     @property
     def intercept_(self) -> AnyNDArray:
         """
-        :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). With two classes and
-            a hinge, the calibrated link scales and shifts f; the predicted class changes at 0.
+        :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). For a hinge with two
+            classes, f is scaled and shifted by the calibrated link: the class changes at 0.
         """
         return self._line[1]
 

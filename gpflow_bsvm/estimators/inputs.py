@@ -81,7 +81,7 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
-            "repetitions, so that the fit stays close to its prior; divide the weights by their "
+            "repetitions, so the fit stays close to its prior; divide the weights by their "
             "mean",
         )
 
@@ -142,7 +142,7 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
 
 
 def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
-    """Warn if a few values determine a column's deviation, which scales the rest to one point."""
+    """Warn if a few values determine a column's deviation, which scales the rest to a point."""
     if scaler is None or scipy.sparse.issparse(X):
         return
     low, middle, high = np.quantile(X, MIDDLE, axis=0)
@@ -182,8 +182,8 @@ def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large tha
 def merge_equal(data: Data) -> Data:
     """
     :param data: X [N, D], an array or SciPy's CSR; Y [N, 1]; weights [N].
-    :return: distinct rows in an order independent of the input, and the sums of their weights, so
-        that rounding does not depend on order or repetition; unchanged rows if there are too many.
+    :return: distinct rows in a sorted order, and the sums of their weights. Rounding then does not
+        depend on order or repetition. Too many rows are unchanged.
     """
     X, Y, weight = data
     if X.shape[0] > MERGE_ROWS:

@@ -45,8 +45,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         return None
     if y is not None or sample_weight is not None:
         raise ValueError(
-            "labels and weights of rows read piece by piece come with the rows (for files: "
-            "target=..., weight=...): leave out y and sample_weight"
+            "labels and weights must come with the rows if these are read piece by piece (for "
+            "files: target=..., weight=...): leave out y and sample_weight"
         )
     return X
 
@@ -77,7 +77,7 @@ class Rows(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """Statistics of some rows. To add two surveys, join their arrays, see `_merged`."""
+    """Statistics of some rows. `_merged` adds surveys, given their joined arrays."""
 
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C], rows of each label
@@ -232,8 +232,8 @@ def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: B
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
-    Select options and learn the kernel on a sample. Unless it includes all rows, then fit q to all
-    rows, starting from the sample's scaled q.
+    Select options and learn the kernel on a sample. If the sample lacks some rows, then fit q to
+    all rows. The start is the sample's q, scaled to the number of rows.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
     :raise ValueError: as in `survey`, if all weights are 0, or for non-numeric rows; the message

@@ -130,7 +130,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return ones
 
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: an encoding that keeps labels, because later rows may have both."""
+        """:return: an encoding that keeps labels, because later rows may have both labels."""
         return standardised
 
 

@@ -16,7 +16,7 @@ from .specification import LOSSES, MULTI_CLASS
 _INSTEAD = {
     "rbf": '; for scikit-learn\'s "rbf" use None',
     "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
-    "sigmoid": '; scikit-learn\'s "sigmoid" is no kernel: use gpflow.kernels.ArcCosine(order=0)',
+    "sigmoid": '; "sigmoid" is not a valid kernel: use gpflow.kernels.ArcCosine(order=0)',
     "precomputed": "; a Gram matrix lacks the variances of new rows: give the kernel itself",
 }
 #: Valid names or kinds of values for each option of all estimators.
@@ -109,18 +109,18 @@ SAID = {
         "than float64 has: predictions and their uncertainty are rounded"
     ),
     "all inducing points are many lengthscales apart": (
-        "the rows are many lengthscales of the kernel apart, so that nothing can be predicted "
+        "the rows are many lengthscales of the kernel apart, so nothing can be predicted "
         "between them: give a kernel=... with larger lengthscales, and leave standardize=True"
     ),
     "all inducing points are perfectly correlated": (
-        "the kernel hardly distinguishes rows, so that predictions are the same for all: give a "
+        "the kernel hardly distinguishes rows, so predictions are the same for all: give a "
         "kernel=... with smaller lengthscales, and leave standardize=True, unless this is intended"
     ),
     "the fit has not converged": (
         "the fit has not converged: give a larger max_steps or tol with inference=..."
     ),
     "y has almost no noise": (
-        "y has almost no noise, so that error bars are rounded: predictions are not affected"
+        "y has almost no noise, so error bars are rounded: predictions are not affected"
     ),
     "no step was found": (
         "no step was found that raises the bound, and the fit has not converged: leave bound and "

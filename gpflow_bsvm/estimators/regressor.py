@@ -35,7 +35,7 @@ FAR_OUT = 1.7
 LEAST_SPREAD = 0.02
 _CONSTANT = (
     "predictions are nearly the same for all rows: either X does not determine y, or the fit "
-    "has missed the relation; try another kernel, or give penalty and epsilon, in units of y"
+    "has missed the relation; try another kernel, or give penalty (in units of 1 / y) and epsilon"
 )
 
 
@@ -46,8 +46,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     A sparse model (`gpflow_bsvm.models.BSVM`) on standardized features and labels, with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. The evidence determines kernel, penalty
-    and epsilon, without cross-validation. The cost of errors beyond epsilon grows linearly, so that
-    even extreme outliers move the fit little.
+    and epsilon, without cross-validation. The cost of errors beyond epsilon grows linearly, so even
+    extreme outliers move the fit little.
 
     :param penalty: slope of the loss, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.
@@ -57,9 +57,9 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         `gpflow_bsvm.prediction` take the regressor and X, and return results in units of y.
     :ivar penalty_: and epsilon_: as given or learned, in units of 1 / y and y.
     :ivar y_center_: and y_scale_: center and scale for standardizing y: the median, and the
-        deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect either. If
-        y's standard deviation is much larger and, used as the scale, predicts left-out rows better,
-        it becomes y_scale_; extreme labels are then signal, not errors.
+        standard deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect
+        either. If y's own standard deviation is much larger, and left-out rows are predicted better
+        with it, it becomes y_scale_: extreme labels are then signal, not errors.
     :ivar scaler_: and history_, seconds_, num_inducing_: as in `gpflow_bsvm.BSVMClassifier`.
     """
 
@@ -88,11 +88,11 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         self, X: Any, return_std: bool = False
     ) -> AnyNDArray | tuple[AnyNDArray, AnyNDArray]:
         """
-        Predict the center of y's distribution. This distribution is symmetric: f is both its mean
-        and its median. If y is skewed given X, the prediction is near the median, not the mean, as
-        in scikit-learn's SVR: for counts that are mostly 0, the prediction is nearly 0. If you need
-        means, transform y, or multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by the prediction
-        of a regressor fitted to rows with y > 0.
+        Predict the center of the model's distribution of y. This distribution is symmetric, and f
+        is both its mean and its median. If the true distribution of y given X is skewed, the
+        prediction is near its median, not its mean, as in scikit-learn's SVR: for counts that are
+        mostly 0, the prediction is nearly 0. If you need means, transform y, or multiply P(y > 0)
+        of a `gpflow_bsvm.BSVMClassifier` by the prediction of a regressor for rows with y > 0.
 
         :param X: [N, D], or rows that are read piece by piece.
         :return: the center [N]; with `return_std` also the standard deviation of y, with noise.
@@ -147,8 +147,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _unit(self, data: Data) -> float:
         """
-        :return: the deviation of Y [N, 1], if a few extreme labels make it large and left-out rows
-            are predicted better with it: these labels are then signal, not errors; else 1.
+        :return: 1, or the deviation of Y [N, 1] if a few extreme labels make it large and left-out
+            rows are predicted better with it: these labels are then signal, not errors.
         """
         _, Y, weight = data
         mean = np.average(Y[:, 0], weights=weight)
@@ -217,7 +217,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
-    """:raise ValueError: if squares of labels overflow, or 1 / y because of a tiny spread."""
+    """:raise ValueError: if squares of labels overflow, or if 1 / y does for a tiny spread."""
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(

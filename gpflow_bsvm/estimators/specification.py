@@ -36,13 +36,15 @@ CODES_APART = 1e3
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
 
-#: Factor of the priors' deviations in regression, where the normalized evidence determines the
-#: kernel better than a hinge's evidence. It is better than 1 on most of 17 data sets.
+#: The `penalty` of the kernel's priors in regression. Below 1 it makes them wider, because the
+#: normalized evidence determines the kernel better than a hinge's evidence does. The value beats 1
+#: on most of 17 data sets.
 PRIOR_OF_NUMBERS = 0.16
 
-#: Levels of probability are half a unit of logit t apart. The outermost level is between these
-#: limits, and rounded so that fits share graphs. There, the rarer label is expected this often:
-#: rows cannot locate more extreme levels. Predictions keep away from 0 and 1 accordingly.
+#: Neighboring levels of probability are half a unit of logit t apart. At the outermost level, the
+#: rarer label is expected in this many rows, because rows cannot locate more extreme levels. It
+#: stays within these limits, rounded so that fits share graphs. Predictions keep as far from 0 and
+#: 1.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0
 LEAST_OUTERMOST = 4
@@ -51,7 +53,7 @@ MOST_OUTERMOST = 6
 #: proportion, so that each level has the same weight.
 NUM_LEVELS = 17
 
-#: Prior deviation of the log variance of linear weights: nearly flat, but it excludes infinity.
+#: Deviation of the prior of linear weights' log variance: nearly flat, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
 #: X [N, D], standardized; Y [N, 1], labels 0..C-1; weights [N], positive.
@@ -67,7 +69,7 @@ class Specification(NamedTuple):
     :ivar linear: whether f is exactly linear; `num_inducing` is then ignored.
     :ivar kernel: the initial kernel, which is copied; None: a default kernel.
     :ivar Z: inducing points [M, D]; None: choose them.
-    :ivar codes: columns of codes, in which inducing points only have codes that occur in the rows.
+    :ivar codes: columns of codes; in these, inducing points have only codes that occur in the rows.
     :ivar grow: whether `num_inducing` is only the initial M.
     :ivar num_rows: the total number of rows if the data are a sample.
     :ivar inference: an algorithm with a method `run`; None: `gpflow_bsvm.fit`.

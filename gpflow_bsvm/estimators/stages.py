@@ -59,8 +59,8 @@ class StageBar(tqdm):
 
 class Stages:
     """
-    A checkpoint directory with a subdirectory for every stage; with None nothing is stored. A stage
-    stores its result or the checkpoints of a fit.
+    A checkpoint directory with a subdirectory for every stage; without a directory nothing is
+    stored. A stage stores its result or the checkpoints of a fit.
     """
 
     def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:

@@ -39,22 +39,22 @@ NO_ROWS = 1e-3
 #: center. This hardly changes f, because the slope of the loss is the same there. Without clipping,
 #: a few errors of a thousand deviations would raise the noise of all rows.
 REACH = 10.0
-#: A kernel is learned with fewer inducing points if this fraction suffices, and learned again if
-#: the new kernel distinguishes more points by this factor.
+#: A kernel is learned with fewer inducing points if at most this fraction is needed. It is learned
+#: again if the new kernel distinguishes more points than before by this factor.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
-#: Farther from 0 than this (columns are scaled by default), rounding spoils covariances of q(u).
+#: If inducing points are farther from 0 than this, rounding spoils covariances of q(u).
 FAR = 1e3
 #: The number of rows of each rare class in every sample.
 RARE_ROWS = 20
 
-#: M grows by a factor while the leave-one-out density improves by a fraction, up to a limit of
-#: points and of the work of a sweep (N L M^2).
+#: M grows by this factor while the leave-one-out density improves by this fraction. These are the
+#: limits of M and of the work of a sweep (N L M^2).
 GROWTH = 3
 LEAST_GAIN = 0.01
 MOST_INDUCING = 1000
 GROWTH_WORK = 5e9
-#: Lloyd iterations for many points, which are dense anyway.
+#: Number of Lloyd iterations if there are many points, which are dense anyway.
 _ITERATIONS = 5
 
 
@@ -157,8 +157,8 @@ def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
 
 def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
     """
-    :param tol: the fraction of the prior variances at Z that the result may leave unexplained, for
-        half the lengthscales (at twice Z), because learning may halve them.
+    :param tol: the fraction of the prior variances at Z that the result may leave unexplained. It
+        refers to half the lengthscales (at twice Z), because learning may halve them.
     :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
     """
     if np.abs(Z).max() > FAR:
@@ -180,7 +180,7 @@ def fit_q(
     spec: Specification, model: BSVM, rows: Source, name: str = "", kind: str = "q"
 ) -> History:
     """
-    Fit q with the current kernel, and the link.
+    Fit q with the current kernel, then the link.
 
     :param name: the name of the stored stage; "": a name with the number of points.
     :param kind: the kind of the stage, see `StageBar.stage`.
@@ -229,7 +229,7 @@ def grown(model: BSVM, places: Any, num_rows: int, factor: int = GROWTH) -> int:
 
 
 def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
-    """:return: the next M, or None if hardly larger."""
+    """:return: the next M; None if it would be hardly larger."""
     number = grown(model, places, num_rows)
     return number if number > 1.25 * model.q_shape[1] else None
 

@@ -58,7 +58,7 @@ class BatchBSVM(BSVM):
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn about equal rows: they count as separate points that differ by the jitter."""
+        """Do not warn: equal rows count as separate points that differ by the jitter."""
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(self, data: RegressionData | None = None) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""Base class of models whose q is parametrized differently; they predict like a `BSVM`."""
+"""Base class of models that parametrize q differently from a `BSVM`, but predict like it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..models.sparse import BSVM, SparseFeatures
 
 
 class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
-    """A model that stores its data; `natural` and `to_bsvm` return its q."""
+    """A model that stores its data. `natural` returns its q, and `to_bsvm` a `BSVM` with this q."""
 
     data: tuple[tf.Tensor, tf.Tensor]
 

@@ -1,4 +1,4 @@
-"""Wenzel et al. (2017): sites as parameters, the paper's inducing points and its printed link."""
+"""Wenzel et al. (2017): sites as parameters, the paper's inducing points, its link as printed."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class DualBSVM(AsBSVM):
         q(s) = N(P^-1 h, P^-1),  P = I + Phi^T diag(w) Phi,  h = Phi^T r,  u = Lz s,
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
-    with sites (w_n, r_n) instead of `q_mu` and `q_sqrt`, so that q follows the hyperparameters. At
-    fixed sites, F is a smooth lower bound of the evidence, and needs neither a learning rate nor
+    where sites (w_n, r_n) replace `q_mu` and `q_sqrt`, so that q changes with the hyperparameters.
+    At fixed sites, F is a smooth lower bound of the evidence, and needs neither a learning rate nor
     data as arguments: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
     kernel, mean function and inducing variable. `update_sites` moves the sites; the constructor
-    calls it, because sites of 0 ignore the data. A fit alternates between the two.
-    (`gpflow_bsvm.inference.VEM` does so for a `BSVM`, chunk by chunk; here a pass needs all [N, M]
-    features at once.)
+    calls it, because sites of 0 ignore the data. A fit alternates between `minimize` and
+    `update_sites`. (`gpflow_bsvm.inference.VEM` does so for a `BSVM`, chunk by chunk; here a pass
+    needs all [N, M] features at once.)
 
     :ivar sites: (w, r), both [N, L], not trainable.
     """
@@ -141,8 +141,8 @@ class DualBSVM(AsBSVM):
 class Hinge(likelihoods.Hinge):
     """
     `gpflow_bsvm.likelihoods.Hinge` with p(y = 1) = Phi(Fmu / (1 + Fvar)): eq. 13 of the paper as
-    printed, without the root, except for one sign: q's own part of Fvar is added, because
-    subtracting it, as printed, can make a variance negative. Use it only to reproduce the paper's
+    printed, without the root, but with one sign changed. The paper subtracts q's own part of Fvar,
+    which can make a variance negative; here it is added. Use it only to reproduce the paper's
     tables.
     """
 
@@ -163,7 +163,7 @@ def gaussian_mixture(
 ) -> AnyNDArray:
     """
     Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
-    scikit-learn's expectation maximization, initialized by k-means, which may warn
+    scikit-learn's expectation maximization, which is initialized by k-means and may warn
     (ConvergenceWarning). With full covariances it is no better than `kmeans`, and far slower.
 
     Arguments and errors are as in `kmeans`.

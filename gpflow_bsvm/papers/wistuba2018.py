@@ -1,5 +1,5 @@
 """Wistuba and Rawat (2018): Algorithm 1 as printed, class after class, and a baseline policy of
-active learning. The objective is `CrammerSinger(C, bound="wistuba2018")`."""
+active learning. The algorithm's objective is `CrammerSinger(C, bound="wistuba2018")`."""
 
 from __future__ import annotations
 

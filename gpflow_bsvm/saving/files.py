@@ -27,7 +27,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     :param model: the object to save. Its kernels, mean functions, likelihoods, inducing variables,
         transforms and priors may be from GPflow, TensorFlow Probability and this package; see
-        `register` for other classes. From a `DeepKernel`'s Keras network only weights are saved.
+        `register` for other classes. Of a `DeepKernel`'s Keras network only weights are saved.
     :param path: the file; an existing file is replaced.
     :raise TypeError: if a part could not be restored; the message names the part and a remedy.
     :raise OSError: if the file cannot be written (FileNotFoundError if its directory does not

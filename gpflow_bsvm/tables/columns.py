@@ -250,7 +250,7 @@ class Columns:
     def gaps(self, X: Any) -> int:
         """:return: the number of missing table cells in the rows X [n, D]."""
         places = {name: place for place, name in enumerate(self.features)}
-        first = [places[kind.features[0]] for kind in self.kinds]  # NaN for all words, or for none
+        first = [places[kind.features[0]] for kind in self.kinds]  # all are NaN, or none
         return int(np.isnan(X[:, first]).sum())
 
     def about_gaps(self, number: int, marked: Any) -> list[str]:

@@ -146,7 +146,7 @@ class SVMLight(Format):
         if known == [*range(there, number + there)] and shifted:
             raise ValueError(
                 f"the indices of {self.path} count from {here}, but in the training file "
-                f"from {there}: write them as there"
+                f"from {there}: count as in training"
             )
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:

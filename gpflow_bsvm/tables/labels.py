@@ -58,8 +58,8 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 def as_written(texts: Iterable[str]) -> list[Any]:
     """
-    :return: the sorted labels: as integers, else as floats, if Python would write all of them like
-        this; otherwise as strings, such as 007, 1e3, +1 and true.
+    :return: the sorted labels: as integers, or else as floats, if Python would write all of them
+        like this; or else as strings (such as 007, 1e3, +1 and true).
     """
     texts = list(texts)
     for kind in (int, float):

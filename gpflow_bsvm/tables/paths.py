@@ -23,7 +23,7 @@ SVMLIGHT = _packed(".svm", ".svmlight", ".libsvm")
 ENDINGS = CSV + PARQUET + ARFF + SVMLIGHT
 #: Unsupported table files; a spreadsheet or pandas can save them as CSV or Parquet.
 OTHERS = (".json", ".jsonl", ".xlsx", ".xls", ".ods", ".feather", ".rds", ".sav", ".zip")
-#: Our name for R's first column, the row names, which the header does not name.
+#: Our name for the column of row names, which R writes first, without a name in the header.
 ROW_NAMES = "row.names"
 #: Names of an index written by pandas or R: row numbers or row names, not a feature.
 _INDEX = re.compile(rf"|Unnamed: [\d.]+|__index_level_\d+__|{ROW_NAMES}")
@@ -73,7 +73,7 @@ def about_folder(folder: str, found: Sequence[str]) -> str:
 
 def folders_of(paths: Sequence[str], of_prediction: bool) -> list[dict[str, str | None]]:
     """
-    :param of_prediction: whether folders that all files share give columns, too.
+    :param of_prediction: whether folders that contain all files also give columns.
     :return: the columns and values in the names of each file's folders, as in Hive.
     """
     found = [os.path.dirname(os.path.abspath(path)) for path in paths]

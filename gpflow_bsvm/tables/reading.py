@@ -30,18 +30,18 @@ class Reading:
     """
     The columns to read from files, and their format; None: detect it.
 
-    :ivar target: name of the label column, whose numbers are in the likelihood's format; None for
-        no labels, as in predictions.
+    :ivar target: name of the label column. Without `classes`, its numbers must be as the likelihood
+        expects. None for no labels, as in predictions.
     :ivar weight: name of the weight column; None: all weights are 1.
     :ivar features: names of the columns of X, in this order; None: all columns except `drop` and
         unnamed columns, such as an index written by pandas.
-    :ivar classes: labels of any type, converted to 0..C-1 in this order; "auto": a pass finds them,
-        and sorts them unless their type has an order. Labels are the strings in the file, but whole
-        numbers in Python's format become numbers. "any": like "auto", but accepts labels that
-        look like regression targets.
-    :ivar words: whether text columns become categories, or names of columns that are categories
-        even if they look like numbers. A pass finds the values, at most 50 per column. Each becomes
-        a 0/1 feature "column=word", which `features` may list.
+    :ivar classes: labels of any type, converted to 0..C-1 in this order; "auto": a pass over the
+        files finds them, and sorts them unless their type has an order. Labels are the strings in
+        the file, but whole numbers in Python's format become numbers. "any": like "auto", but
+        accepts labels that look like regression targets.
+    :ivar words: whether text columns become categories; or names of columns that become categories
+        even if they look like numbers. A pass over the files finds the values, at most 50 per
+        column. Each becomes a 0/1 feature "column=word", which `features` may list.
     :ivar dates: names of columns with dates or times, which become days since 1970.
     :ivar marks: `Column.mark` of the columns in training, by name.
     :ivar na_values: strings that mean a missing value, besides the empty string; "-99" also matches
@@ -49,7 +49,8 @@ class Reading:
     :ivar decimal: the decimal sign.
     :ivar thousands: the sign between groups of three digits.
     :ivar names: all column names of a CSV file without a header.
-    :ivar separator: field separator; None: one that splits the first lines into equally many.
+    :ivar separator: field separator; None: a sign that splits the first lines into equally many
+        fields.
     :ivar encoding: text encoding; None: as a byte order mark indicates, else UTF-8.
     """
 

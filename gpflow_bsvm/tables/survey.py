@@ -58,7 +58,7 @@ class Survey:
     The values of a column.
 
     :ivar seen: distinct values, each with its first row; None is a missing value. After
-        `MOST_CLASSES` values, only possible missing values are added.
+        `MOST_CLASSES` values, only values that may mean a missing value are added.
     :ivar order: the values in the order of their type, if their type has an order.
     """
 

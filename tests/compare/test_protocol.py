@@ -189,7 +189,7 @@ def test_labels_that_are_no_classes(y, message):
         ([6, 3], r"3 row.s. of class 1 .one of 2 such classes., .* 10 folds: at most 3 folds"),
         ([20, 9, 20], r"9 row.s. of class 1, too few for 10 folds: at most 9 folds"),
         ([20, 5, 4, 20], r"4 row.s. of class 2 .one of 2 such classes., .* at most 4 folds"),
-        ([20, 20, 1], r"1 row.s. of class 2, too few for 10 folds: 2 are needed"),
+        ([20, 20, 1], r"1 row.s. of class 2, too few for 10 folds: at least 2"),
     ],
 )
 def test_too_few_rows_for_the_folds(counts, message):

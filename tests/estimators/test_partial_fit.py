@@ -178,6 +178,6 @@ def test_classes_of_later_parts_are_those_of_the_first(data):
     X, y = data
     model = make().partial_fit(X, y).partial_fit(X, y, classes=["no", "yes"])
     with pytest.raises(
-        ValueError, match=r"\['maybe', 'no', 'yes'\] differ from the classes of the first"
+        ValueError, match=r"\['maybe', 'no', 'yes'\] differ from the classes in the first"
     ):
         model.partial_fit(X, y, classes=["maybe", "no", "yes"])

@@ -22,7 +22,7 @@ class Criterion(ABC):
     A measure of the quality of kernel and penalty, computed from the training data alone.
 
     :cvar greater_is_better: True if the criterion is maximized, False if it is minimized.
-    :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that one of
+    :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so one of
         penalty and variance must be fixed.
     :cvar has_gradient: whether `gradient` is available.
     :ivar slack: the support vector machine's slack, "linear" or "quadratic".
@@ -95,8 +95,8 @@ class MachineCriterion(Criterion):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        See `Criterion`; uses automatic differentiation at fixed sets of rows (no support vectors,
-        on the margin, bounded), and is exact unless a row changes its set.
+        See `Criterion`. Automatic differentiation keeps the sets of rows fixed (no support vectors,
+        on the margin, bounded); the result is exact unless a row changes its set.
 
         :raise ValueError: as in `Criterion`, or if rows on the margin are equal.
         """
@@ -174,7 +174,7 @@ class LaplaceEvidence(MachineCriterion):
         1/N log Q* = 1/N sum_n (-1/2 alpha_n z_n - C l(z_n)) + log kappa,
 
     where m are the support vectors that are not bounded, L is their diagonal matrix of curvatures,
-    and kappa is the factor that makes both labels sum to at most 1 (eq. 6):
+    and kappa is the factor with which the likelihoods of both labels sum to at most 1 (eq. 6):
 
         linear slack:       L = 2 pi (alpha (C - alpha) / C)^2
         quadratic slack:    L = C exp(-a / (1 - z))
@@ -211,7 +211,7 @@ class LaplaceEvidence(MachineCriterion):
             return C * tf.exp(-self.smoothing * C / alpha)  # 1 - z = alpha / C
         if len(alpha) == 0:
             warnings.warn(
-                "all support vectors are at the bound and none is on the margin, so that Laplace's "
+                "all support vectors are at the bound and none is on the margin, so Laplace's "
                 "evidence has no curvature; use a larger penalty or variance",
                 stacklevel=5,
             )

@@ -42,15 +42,15 @@ class GACV(MachineCriterion):
 @dataclass(frozen=True)
 class HingeSpan(MachineCriterion):
     r"""
-    The mean leave-one-out hinge loss, by the span for linear slack; smaller is better:
+    The mean leave-one-out hinge loss, estimated by the span, for linear slack; smaller is better:
 
         1/N sum_n l(z_n - alpha_n S_n^2),    S_n^2 = var(f_n | f of the other rows on the margin),
 
     a variance under the prior: 1 / [K_m^-1]_nn for rows on the margin, K_nn - k_nm K_m^-1 k_mn for
-    others, where m are the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n,
-    exactly if no other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a
-    bound). `GACV` uses the unconditional variance K_nn as S_n^2. This criterion jumps when a row
-    enters or leaves the margin.
+    others, where m are the rows on the margin. z_n - alpha_n S_n^2 estimates y_n f(x_n) without row
+    n, and is exact if no other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12
+    with a bound). `GACV` uses the unconditional variance K_nn as S_n^2. This criterion jumps when a
+    row enters or leaves the margin.
     """
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
@@ -84,8 +84,8 @@ class Span(StepCriterion):
 
         1/N sum_n H(alpha_n S_n^2 - 1),    S_n^2 = 1 / [(K^C_SV)^-1]_nn.
 
-    1 - alpha_n S_n^2 is y_n f(x_n) without row n, exactly if the other support vectors stay the
-    same. The criterion is a step function: with optimizers, use `SmoothedSpan`.
+    1 - alpha_n S_n^2 estimates y_n f(x_n) without row n, and is exact if the other support vectors
+    stay the same. The criterion is a step function: with optimizers, use `SmoothedSpan`.
     """
 
     slack: str = field(default="quadratic", init=False)
@@ -200,8 +200,8 @@ class RadiusMargin(MachineCriterion):
         R^2 / N sum_n alpha_n,
 
     where R is the radius of the smallest ball around all rows in the feature space of K^C. In this
-    space the machine separates the rows by a margin of 1 / sqrt(sum_n alpha_n). Because the offset
-    is not free, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
+    space the machine separates the rows by a margin of 1 / sqrt(sum_n alpha_n). Because the machine
+    has no separate offset, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
 
     :ivar about_origin: whether to use the ball about the origin.
     """

@@ -31,7 +31,7 @@ from ...likelihoods.labels import check_binary_labels
 from ...model_selection.plug_in import gram_matrix
 from .squared_hinge import SLACKS
 
-#: Largest number of LibSVM's steps (a few microseconds each); it then returns the current point.
+#: Number of steps (a few microseconds each) after which LibSVM returns the current point.
 _MOST_STEPS = 200_000
 _TOL = 1e-8
 #: Largest number of changes of active sets, per row; relative rounding error of a margin's terms.
@@ -75,8 +75,8 @@ class Dual(NamedTuple):
 
     def solve(self) -> AnyNDArray:
         """
-        LibSVM always has a free bias. If every datum is given twice, as (x, y) and as (-x, -y), a
-        bias of 0 is optimal. The two copies of a datum share its alpha, each with half the bound.
+        LibSVM always fits a bias. If every datum is given twice, as (x, y) and as (-x, -y), a bias
+        of 0 is optimal. The two copies of a datum share its alpha, each with half the bound.
 
         :return: alpha; a warning is raised if it is not the solution.
         """
@@ -101,8 +101,8 @@ class Dual(NamedTuple):
 
     def refine(self, start: AnyNDArray) -> AnyNDArray:
         """
-        Move alpha until all free rows are on the margin. If an alpha reaches its bound, fix it
-        there. When all are on the margin, free the row with the largest violation.
+        Move alpha until all rows whose alpha is not fixed are on the margin. If an alpha reaches a
+        bound, fix it there. When all are on the margin, release the row with the largest violation.
 
         :return: alpha.
         """
@@ -313,7 +313,7 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
 def root_of(gram: AnyNDArray) -> AnyNDArray:
     """
     :return: the Cholesky factor [N, N] of the Gram matrix plus GPflow's `default_jitter()` times
-        its mean diagonal, so that it exists for any kernel.
+        its mean diagonal, with which the factor exists for any kernel.
     :raise ValueError: for a matrix that is not positive semidefinite.
     """
     jitter = gpflow.config.default_jitter() * gram.diagonal().mean() + np.finfo(float).tiny

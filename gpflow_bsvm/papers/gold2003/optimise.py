@@ -93,8 +93,8 @@ def optimise(
         (`parameter_dict(kernel)`) and "penalty".
     :param method: "Nelder-Mead" or "Powell", which need no derivatives; or "L-BFGS-B", for criteria
         with a `gradient` (which assumes fixed sets of support vectors).
-    :param reach: the largest factor between a value and its start, because criteria have infinite
-        plateaus.
+    :param reach: the largest factor by which a value may differ from its start; needed because
+        criteria have infinite plateaus.
     :param max_evaluations: largest number of evaluations (of criterion or gradient) per start.
     :return: the best optimum and all optima; a warning is raised if the best is at an edge.
     :raise ValueError: for invalid options, if the criterion fails at a start, for parameters that

@@ -31,9 +31,9 @@ from .criterion import Criterion, Gradient
 from .mode import Mode, pull_back, root_of, svm_mode
 from .squared_hinge import likelihood_of, log_kappa, losses, slopes
 
-#: Smallest number of parts for averages; their scatter measures the Monte Carlo error.
+#: Fewest parts of the draws; the scatter of their averages measures the Monte Carlo error.
 _PARTS = 20
-#: The path to C is C t^4, with more rungs near 0, where the mean loss changes fastest.
+#: The rungs are penalties C t^4, and denser near 0, where the mean loss changes fastest.
 _POWER = 4
 _SAMPLER = HMC(num_draws=500, burn_in=300, num_chains=16)
 #: Warn of an R-hat above this.
@@ -84,7 +84,8 @@ class Posterior:
 def in_parts(values: AnyNDArray) -> AnyNDArray:
     """
     :param values: [chains, draws, ...].
-    :return: [parts, draws per part, ...], as many parts of each chain, without surplus first draws.
+    :return: [parts, draws per part, ...], equally many parts of each chain, without surplus first
+        draws.
     """
     chains, draws = values.shape[:2]
     each = min(draws, max(1, math.ceil(_PARTS / chains)))
@@ -114,8 +115,8 @@ class SampledEvidence(Criterion):
     The value requires `rungs`: it is the integral of eq. 18 from C = 0, where E = -log 2, by the
     Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
 
-    The sampler uses the same seed for every kernel and penalty, so that the gradient is nearly a
-    smooth function of both. K includes a jitter, see `Posterior`.
+    The sampler uses the same seed for every kernel and penalty, so the gradient is nearly a smooth
+    function of them. K includes a jitter, see `Posterior`.
 
     :ivar sampler: `HMC` or, for linear slack, `Gibbs`; more chains cost little.
     :ivar rungs: number of nodes of the value's integral, or 0.
@@ -135,7 +136,7 @@ class SampledEvidence(Criterion):
             raise ValueError(f"sampler must be HMC or Gibbs, got {self.sampler!r}")
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """See `Criterion`; `rungs` of 0 raise ValueError."""
+        """See `Criterion`; raises ValueError if `rungs` is 0."""
         return self.estimate(kernel, data, penalty).value
 
     def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
@@ -167,7 +168,7 @@ class SampledEvidence(Criterion):
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
         """
         Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. Only the Gram
-        matrix matters, so that the kernel may include a `White`.
+        matrix matters, so the kernel may include a `White`.
 
         :return: draws for this kernel and penalty.
         :raise ValueError: as for the criterion, or if the sampler does not support the likelihood.

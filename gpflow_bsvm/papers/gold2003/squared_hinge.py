@@ -26,8 +26,8 @@ _STEPS = 6
 def log_kappa_of_squares(penalty: tf.Tensor) -> tf.Tensor:
     """
     With C = 2 penalty, the sum over labels is largest where f = tanh(C f). Newton steps find this f
-    from the start f^2 = 1.5 (1 - 1 / C^2), which is too large, but exact as C tends to 1. The sum's
-    derivative in f is 0 there, so its derivative in the penalty may treat f as fixed.
+    from the start f^2 = 1.5 (1 - 1 / C^2), which is too large, but exact in the limit C -> 1. The
+    sum's derivative in f is 0 there, so its derivative in the penalty may treat f as fixed.
 
     :param penalty: [].
     :return: log kappa, 1 / kappa = max_f exp(-penalty (1 - f)^2) + exp(-penalty (1 + f)^2).
@@ -112,8 +112,8 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
 def log_kappa(slack: str, penalty: float | tf.Tensor) -> tf.Tensor:
     """
     :param penalty: C, [].
-    :return: log kappa, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)); with this normalizer, both
-        labels sum to at most 1 (eq. 6).
+    :return: log kappa, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)); with this normalizer, the
+        likelihoods of both labels sum to at most 1 (eq. 6).
     """
     penalty = tf.convert_to_tensor(penalty, tf.float64)
     if slack == "linear":

@@ -3,10 +3,10 @@ r"""Gaussians with a factor-analyzed covariance, and their free energy (Seeger 2
     2 KL(q || N(m, K)) = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
 
 log|Sigma| = log|V| + log|I + C^T V^-1 C| needs only a J x J matrix. With mu = m + L a, C = L B and
-V_n = u_n / [K^-1]_nn, the trace is |B|^2 + sum_n u_n, and without data the best V of rank 0 is
-u_n = 1. The best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then
-rounding would lose the I in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by
-`LEAST_REST` / 2 per row.
+V_n = u_n / [K^-1]_nn, the trace is |B|^2 + sum_n u_n. Without data, u_n = 1 is the best V if J = 0.
+The best V_n is often 0, because the factors explain all of f_n (a Heywood case). Then rounding
+would lose the I in I + C^T V^-1 C, so u_n is at least `LEAST_REST`, which raises F by `LEAST_REST`
+/ 2 per row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...likelihoods.labels import check_binary_labels, num_latents
 from ...models.batch import BatchBSVM, check_memory
 from ..as_bsvm import AsBSVM
 
-#: Lower limit of u_n. Otherwise optimizers over log u_n reach 1e-14, where F is wrong by 1e-3.
+#: Lower limit of u_n. Without it, optimizers over log u_n reach 1e-14, where F is wrong by 1e-3.
 LEAST_REST = 1e-6
 
 
@@ -115,15 +115,15 @@ class FactorVGP(AsBSVM):
         ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
 
     F is the paper's free energy. J = 0 is a diagonal covariance (Hinton and van Camp); J = N
-    includes the best Gaussian. An evaluation costs O(N^2 J), or O(N^3) with a new kernel.
+    includes the best Gaussian. Evaluating F costs O(N^2 J), or O(N^3) with a new kernel.
 
     `NestedLoop` is the paper's algorithm; as with `gpflow.models.VGP`, `gpflow.optimizers.Scipy`
     learns q and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
     predictor, a support vector machine with the learned kernel.
 
     Every direction in which K exceeds its smallest eigenvalue needs a factor. If the kernel
-    includes a `gpflow.kernels.White`, for instance of variance .1, a few factors suffice. Otherwise
-    the bound of a small rank is loose and prefers kernels without correlations.
+    includes a `gpflow.kernels.White`, for instance of variance .1, a few factors suffice. Without
+    it, the bound of a small rank is loose and prefers kernels without correlations.
 
     :ivar q_mu: [N, 1], mu = m + L q_mu with K = L L^T, including the jitter.
     :ivar q_factors: [N, J], c_j = L q_factors_j.
@@ -179,7 +179,7 @@ class FactorVGP(AsBSVM):
         self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn of equal rows, which count as separate points that differ by the jitter."""
+        """Do not warn of equal rows: they count as separate points that differ by the jitter."""
 
     def factored(self) -> FactoredGaussian:
         """:return: q, in the units of the prior."""

@@ -86,7 +86,7 @@ def scale_of(
     The curvature of -F in a is I + L^T W L: 1 in some directions, as large as K's largest
     eigenvalue in others. In R^T a and R^T B, it is about I.
 
-    :return: Cholesky factor R of I + L^T W L, W the precisions of the sites at q.
+    :return: Cholesky factor R of I + L^T W L, where W holds the precisions of the sites at q.
     """
     of = moments(q, root)
     w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0] * batch.weight

@@ -28,17 +28,17 @@ class NormalizedHinge(BinaryLikelihood):
         p(y | f) = L(y | f) / (L(+1 | f) + L(-1 | f)),    L(y | f) = exp(-penalty max(0, 1 - y f)).
 
     Between the margins this is logistic, 1 / (1 + exp(-2 penalty y f)); beyond them it tends to
-    1/2. It is therefore not log-concave: negative site precisions are set to 0
+    1/2. It is therefore not log-concave: a site with a negative precision gets precision 0
     (`gpflow_bsvm.likelihoods.sites`). With h(f) = log(1 + exp(-penalty min(2 |f|, 1 + |f|))) the
     sum over labels is
 
-        log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f),
+        log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f).
 
-    and training maximizes the exact expectation, with piecewise linear terms in closed form, and h
-    by Gauss-Legendre quadrature between its kinks.
+    Training maximizes the exact expectation. Its piecewise linear terms have a closed form; the
+    expectation of h is computed by Gauss-Legendre quadrature between the kinks of h.
 
-    Prediction uses the link of `BinaryLikelihood`, so that models with either hinge differ only in
-    training. The evidence can determine the penalty without another normalizer.
+    Prediction uses the link of `BinaryLikelihood`, so models with this hinge and with `Hinge`
+    differ only in training. The evidence can determine the penalty without another normalizer.
 
     :ivar penalty: a parameter, not trainable by default.
     """
