@@ -14,8 +14,8 @@
 # # Replacing SVC(probability=True)
 #
 # scikit-learn 1.9 deprecates `SVC(probability=True)`, and version 1.11 removes it. This notebook
-# compares this SVC, scikit-learn's recommended replacement and `BSVMClassifier` on the same folds,
-# and shows what changes for existing code.
+# compares three classifiers on the same folds: this SVC, the replacement that scikit-learn
+# recommends, and `BSVMClassifier`. It also shows what changes for existing code.
 
 # %%
 import sys

@@ -75,8 +75,8 @@ class Checkpoints:
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """
-        :param like: the content of a new fit. Stored content must have the same types, dtypes and
-            (where given) shapes.
+        :param like: the content of a checkpoint of a new fit, which has the same structure. Stored
+            content must have the same types, dtypes and (where given) shapes.
         :param use: called with the content; if it fails, the previous content is tried.
         :return: the latest valid content, or None.
         :raise OtherFit: if the content belongs to another fit.

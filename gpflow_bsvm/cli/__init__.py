@@ -24,7 +24,8 @@ TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 def main(argv: Sequence[str] | None = None) -> int:
     """
     :param argv: arguments without the program name; None: `sys.argv`.
-    :return: 0, or 1 if all models or the output fail, 2 for bad input, 130 after an interrupt.
+    :return: 0 for success, 1 if all models fail or the output cannot be written, 2 for bad input,
+        130 after an interrupt.
     """
     atexit.register(gc.freeze)  # at exit, collecting TensorFlow's graphs would take seconds
     parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")

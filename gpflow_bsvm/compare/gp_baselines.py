@@ -67,7 +67,7 @@ class SVGPBaseline(GaussianProcess):
     def __init__(
         self, likelihood: Callable[[], Likelihood], steps: NaturalGradientSteps | None = None
     ) -> None:
-        """:param likelihood: a factory of the likelihood, which all fits share."""
+        """:param likelihood: a function that makes the likelihood; it is called once."""
         self._likelihood = likelihood()
         self._steps = steps or NaturalGradientSteps()
         self._kind: Any = None  #: arguments of the trainer

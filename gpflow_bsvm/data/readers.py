@@ -42,8 +42,8 @@ class Check(Protocol):
 
 class Reader(Source):
     """
-    Rows that are read again in each pass; if minibatches resume, they are read from the start. A
-    thread reads ahead. All passes must have the same number of rows.
+    Rows that are read again in each pass. A fit by minibatches that resumes reads them from the
+    start. A thread reads ahead. All passes must have the same number of rows.
 
     Numbers become GPflow's default float.
 

@@ -52,8 +52,8 @@ class Structure(NamedTuple):
     :ivar key: hashable, equal for modules that differ only in values.
     :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a
         raw variable), captured by the graph.
-    :ivar is_proved: whether the key determines all computations, as it does for library code only.
-        A user's class may read class attributes, globals or mutable objects.
+    :ivar is_proved: whether the key determines all computations, which is true only for library
+        code. A user's class may read class attributes, globals or mutable objects.
     :ivar books: TensorFlow's bookkeeping of the modules; copies omit it.
     """
 

@@ -147,7 +147,7 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
 
 
 def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:
-    """:return: True if f's deviation over rows is below this fraction of the noise's deviation."""
+    """:return: True if f's standard deviation over rows is below this fraction of the noise's."""
     X, _, _ = at_most(CHOICE_ROWS, data, seed=0, classes=False)
     mean, _ = predict_marginals(model, X)
     return bool(np.std(mean) < part * float(model.likelihood.noise_variance) ** 0.5)

@@ -232,8 +232,8 @@ def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: B
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
-    Select options and learn the kernel on a sample. If the sample lacks some rows, then fit q to
-    all rows. The start is the sample's q, scaled to the number of rows.
+    Select options and learn the kernel on a sample. Then fit q to all rows, unless the sample
+    contains all of them. The start is the sample's q, scaled to the number of rows.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
     :raise ValueError: as in `survey`, if all weights are 0, or for non-numeric rows; the message
@@ -289,8 +289,8 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     expected = getattr(estimator, "feature_names_in_", None)
     if names is not None and expected is not None and list(names) != list(expected):
         raise ValueError(
-            f"the columns of X are {list(names)}, but training had {list(expected)}: give the "
-            "source features=[...], with the columns of training in this order"
+            f"the columns of X are {list(names)}, but training had {list(expected)}: pass "
+            "features=[...] to the source, with the columns of training in their order"
         )
     source = open_source(rows, Rows(labelled, estimator.n_features_in_), CHUNK_ROWS)
     return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)

@@ -69,7 +69,7 @@ class Specification(NamedTuple):
     :ivar linear: whether f is exactly linear; `num_inducing` is then ignored.
     :ivar kernel: the initial kernel, which is copied; None: a default kernel.
     :ivar Z: inducing points [M, D]; None: choose them.
-    :ivar codes: columns of codes; in these, inducing points have only codes that occur in the rows.
+    :ivar codes: columns of codes, where inducing points take only values that occur in the rows.
     :ivar grow: whether `num_inducing` is only the initial M.
     :ivar num_rows: the total number of rows if the data are a sample.
     :ivar inference: an algorithm with a method `run`; None: `gpflow_bsvm.fit`.

@@ -118,7 +118,8 @@ def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
 def check_rows(X: Any, F: Any, Y: Any) -> None:
     """
     :param X: inputs; F: values or moments of f there.
-    :raise ValueError: outside of graphs, if Y has another number of rows and would be broadcast.
+    :raise ValueError: if Y does not have as many rows as f, and would be broadcast (only checked
+        outside of graphs).
     """
     if tf.executing_eagerly():
         inputs, functions, labels = (tuple(np.shape(part)[:-1]) for part in (X, F, Y))

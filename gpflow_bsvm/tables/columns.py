@@ -181,7 +181,7 @@ class Columns:
         classes: Any,
     ) -> None:
         """
-        :param found: how to read columns, by name; all others hold numbers.
+        :param found: how to read columns, by name; columns not in it hold numbers.
         :param features: names of the columns of X, in order.
         :param classes: see `class_list`; or None.
         """

@@ -19,7 +19,7 @@ def check_are_classes(
 ) -> None:
     """
     :param labels: the distinct labels of `num_rows` rows.
-    :param what: the source of the labels, for the error.
+    :param what: where the labels come from, for the error message.
     :param numbers: labels that may be regression targets; None: all except strings.
     :raise ValueError: for fewer than two labels, or for labels that look like regression targets:
         fractions, or more different labels than half the number of rows.

@@ -185,7 +185,7 @@ class SampledEvidence(Criterion):
         :return: the gradient, with standard errors from the scatter of chains and their parts. If
             no draw has slack (section 5.3.1), the mean is unreliable: standard errors are infinite,
             and a warning is raised. With `rungs`, the value is included.
-        :raise ValueError: as for the criterion, but `rungs` may be 0.
+        :raise ValueError: as for the criterion, except that `rungs` may be 0.
         """
         value = self(kernel, data, penalty) if self.rungs else math.nan
         draws = self.posterior(kernel, data, penalty)
