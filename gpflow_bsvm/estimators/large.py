@@ -290,7 +290,7 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     if names is not None and expected is not None and list(names) != list(expected):
         raise ValueError(
             f"the columns of X are {list(names)}, but training had {list(expected)}: pass "
-            "features=[...] to the source, with the columns of training in their order"
+            "features=[...] to the source, in the order of training"
         )
     source = open_source(rows, Rows(labelled, estimator.n_features_in_), CHUNK_ROWS)
     return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)

@@ -141,9 +141,9 @@ def test_files_of_any_order_of_classes(data, tmp_path):
         one.partial_fit(rows("later", ["yes", "no", "maybe"]))
     with pytest.raises(ValueError, match="these labels are numbers: give the source classes="):
         one.partial_fit(blocks(X, X[:, :1]))
-    with pytest.raises(ValueError, match=r"pass features=.* in their order"):
+    with pytest.raises(ValueError, match=r"pass features=.* in the order of training"):
         one.partial_fit(rows("later", ["yes", "no"], features=["b", "a"]))
-    with pytest.raises(ValueError, match="give the source features="):
+    with pytest.raises(ValueError, match="pass features="):
         one.predict(rows("later", ["yes", "no"], features=["b", "a"]))
 
 
