@@ -88,8 +88,8 @@ def test_deaths_at_every_stage_of_rows_in_a_source(data, tmp_path):
             dies_at(patch, module, name, call)
             make().fit(blocks(*data), checkpoint=tmp_path)
     with pytest.MonkeyPatch.context() as patch:  # what is done is not done again
-        patch.setattr(large, "survey", None)
-        patch.setattr(choice, "choose", None)
+        patch.setattr(large, "survey", pytest.fail)
+        patch.setattr(choice, "choose", pytest.fail)
         model = make().fit(blocks(*data), checkpoint=tmp_path)
         assert_equal(model, whole)
         passes = []
@@ -132,7 +132,7 @@ def test_deaths_of_rows_in_memory(data, tmp_path, monkeypatch, options):
         with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
             dies_at(patch, module, name, call)
             make().set_params(**options).fit(X, y, checkpoint=tmp_path)
-    monkeypatch.setattr(choice, "choose", None)
+    monkeypatch.setattr(choice, "choose", pytest.fail)
     assert_equal(make().set_params(**options).fit(X, y, checkpoint=tmp_path), whole)
 
 
