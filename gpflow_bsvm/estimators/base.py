@@ -260,7 +260,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source_of(rows) is not None:
             return open_later(rows, self)
         X, y = rows
-        Y, _ = self._encoding()(np.ravel(with_numpy_type(y))[:, None])
+        Y, _ = self._encoding()(np.ravel(y)[:, None])
         return self._scaled(X), Y.astype(gpflow.config.default_float())
 
     def __sklearn_tags__(self) -> Any:

@@ -47,10 +47,11 @@ def with_numpy_type(y: Any) -> Any:
     :return: y, with NumPy's integers or truth values in place of pandas' nullable types, which
         scikit-learn converts to floats: True to 1.0, and large integers to their neighbors.
     """
-    if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc"):
-        return type(y)({name: with_numpy_type(y[name]) for name in y}, y.index)
+    if hasattr(y, "columns") and len(y.columns) == 1:
+        return type(y)({name: with_numpy_type(y[name]) for name in y.columns})
     numpy_type = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    return y.to_numpy(numpy_type) if getattr(numpy_type, "kind", "") in tuple("iub") else y
+    known = getattr(numpy_type, "kind", None) in {"i", "u", "b"}
+    return y.to_numpy(numpy_type) if known else y
 
 
 def check_targets(y: AnyNDArray) -> None:

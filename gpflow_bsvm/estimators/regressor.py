@@ -179,7 +179,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         if self.penalty != "auto":
             spec = spec._replace(penalty=float(self.penalty) * self.y_scale_)
         if self.epsilon != "auto":
-            spec = spec._replace(epsilon=float(self.epsilon) * (1 / self.y_scale_))
+            spec = spec._replace(epsilon=float(self.epsilon) / self.y_scale_)
         auto = [name for name in ("penalty", "epsilon") if getattr(self, name) == "auto"]
         return spec._replace(learned=tuple(auto))
 

@@ -107,13 +107,6 @@ def test_integers_and_truth_values_come_back_as_such(moons, kind, form):
     np.testing.assert_allclose(classifier.predict_proba(X), expected, rtol=1e-12)
 
 
-def test_nullable_labels_are_those_of_the_model(moons):
-    X, y = moons
-    classifier = fixed().fit(X, y)
-    _, Y = classifier.as_model_sees((X, pd.Series(y, dtype="Int64")), labelled=True)
-    np.testing.assert_array_equal(Y[:, 0], y)
-
-
 # --- missing labels ------------------------------------------------------------------------------
 
 
