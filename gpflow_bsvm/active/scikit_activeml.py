@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import check_inputs
 from ..engine.contracts import Model, open_data
+from ..engine.structure import copied
 from ..likelihoods.labels import with_both_classes
 from ..optional import require
 from ..prediction import draw_probabilities, predict_probabilities
@@ -56,7 +56,7 @@ class ModelClassifier(_SkactivemlClassifier):
         rows = np.flatnonzero(numbers >= 0)
         known: Any = [np.asarray(part, default_float())[rows] for part in (X, numbers[:, None])]
         weight = None if weight is None else np.asarray(weight)[rows]
-        model = gpflow.utilities.deepcopy(self.model)
+        model = copied(self.model)
         fit_from_prior(
             model, open_data(model, tuple(known), weight, part=True) if len(rows) else None
         )

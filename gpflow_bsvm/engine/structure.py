@@ -185,6 +185,13 @@ def named_parameters(module: Any) -> dict[str, Any]:
 T = TypeVar("T")
 
 
+def copied(module: T) -> T:
+    """:return: a deep copy, which shares the priors: TFP cannot copy some of them."""
+    memo = {id(p.prior): p.prior for p in getattr(module, "parameters", ()) if p.prior is not None}
+    copy: T = gpflow.utilities.deepcopy(module, memo)
+    return copy
+
+
 #: For each model and name of a result: the key, the referenced buffers, and the result.
 _KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 _LOCK = threading.RLock()

@@ -22,6 +22,7 @@ from ..data.sources import ArraySource
 from ..engine.contracts import open_data
 from ..engine.projection import check_kernel
 from ..engine.shared_graph import one_fit
+from ..engine.structure import copied
 from ..inference import History, Streaming
 from ..models import BSVM
 from ..notices import told_by
@@ -190,7 +191,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
             source = open_data(self.model_, (inputs.scale(self.scaler_, X), Y), weight, part=True)
         else:
             source = open_later(rows, self)
-        new.model_ = gpflow.utilities.deepcopy(self.model_)
+        new.model_ = copied(self.model_)
         with told_by(in_words_of_estimators):
             new.history_ = algorithm.run(
                 new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint

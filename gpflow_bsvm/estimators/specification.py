@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, NamedTuple
 
 import gpflow
@@ -14,6 +13,7 @@ from scipy.special import expit
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
 from .. import likelihoods
+from ..engine.structure import copied
 from ..inducing_points import points as inducing_points
 from ..likelihoods import Levels, location_spread
 from ..models import BSVM, LinearBSVM
@@ -163,9 +163,7 @@ def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
         if hasattr(likelihood, name):
             gpflow.set_trainable(getattr(likelihood, name), name in spec.learned)
     Z = _inducing_points(spec, X)
-    kernel = copy.deepcopy(spec.kernel)
-    if kernel is None:
-        kernel = _default_kernel(spec, X.shape[1], Z)
+    kernel = _default_kernel(spec, X.shape[1], Z) if spec.kernel is None else copied(spec.kernel)
     if Z is None:
         model = LinearBSVM(X.shape[1], likelihood)
         model.kernel = kernel

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import chunk_rows
+from ..engine.structure import copied
 from ..inducing_points.points import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
@@ -208,7 +209,7 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     while (number := _next_size(model, places, num_rows)) is not None:
         spec.stages.bar.stage("growth", f"choosing {number} inducing points")
         Z = centres(spec, places, number, max_iter=_ITERATIONS)
-        larger: Any = gpflow.utilities.deepcopy(model)
+        larger = copied(model)
         exchange(larger, Z)
         rows = opened(larger, data)
         fit_q(spec, larger, rows, kind="growth")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
@@ -18,6 +17,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.shared_graph import Compiled
+from ..engine.structure import copied
 from ..likelihoods import OneClass
 from ..likelihoods.base import check_penalty
 from ..likelihoods.classes import Classification
@@ -75,7 +75,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
         gamma, variance = _as_rbf(kernel)
         svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
     else:
-        gram = partial(gram_matrix, gpflow.utilities.deepcopy(kernel))
+        gram = partial(gram_matrix, copied(kernel))
         svc = SVC(kernel=gram, C=penalty, **options)
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
 

@@ -12,7 +12,6 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
-from gpflow.utilities import deepcopy
 
 from ..checkpoints.directory import Directory
 from ..checks import check_whole
@@ -22,6 +21,7 @@ from ..engine.contracts import Model, chunk_rows, open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.statistics import compiled_predict
+from ..engine.structure import copied
 from ..inference.algorithm import Algorithm
 from ..inference.outcome import check_margins
 from ..inference.run import Run
@@ -222,7 +222,7 @@ class Sampler(Algorithm):
             that float64 cannot resolve a margin of 1.
         """
         source = self._open(model, data, sample_weight)
-        sampled = deepcopy(model)  # first, since it may fail
+        sampled = copied(model)  # first, since it may fail
         draws = Draws(np.empty([0, self.num_chains, *model.q_shape], default_float()))
         self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
         return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), sampled)

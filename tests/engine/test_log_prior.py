@@ -9,6 +9,7 @@ import tensorflow_probability as tfp
 from gpflow_bsvm import priors
 from gpflow_bsvm.engine import hyperparameters
 from gpflow_bsvm.engine.hyperparameters import LogPrior
+from gpflow_bsvm.engine.structure import copied
 
 tfd = tfp.distributions
 
@@ -88,3 +89,14 @@ def test_a_prior_of_a_user_that_does_not_tell_its_parameters():
     expected, slopes = gpflows(learned)
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     np.testing.assert_allclose(gradient[0], slopes[0], rtol=1e-12)
+
+
+def test_a_copy_shares_a_prior_that_tfp_cannot_copy():
+    """Estimators copy the kernels that they are given, and models for growth."""
+    correlated = tfd.MultivariateNormalTriL(np.ones(2), np.array([[1.0, 0.0], [0.8, 0.6]]))
+    kernel = gpflow.kernels.SquaredExponential(1.5, lengthscales=[0.7, 1.9])
+    kernel.lengthscales.prior = correlated
+    copy = copied(kernel)
+    kernel.lengthscales.assign([3.0, 3.0])
+    np.testing.assert_array_equal(copy.lengthscales, [0.7, 1.9])
+    assert copy.lengthscales.prior is correlated

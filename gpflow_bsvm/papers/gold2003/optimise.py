@@ -11,11 +11,12 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import deepcopy, multiple_assign
+from gpflow.utilities import multiple_assign
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice, check_number, check_whole
+from ...engine.structure import copied
 from ...likelihoods.base import check_penalty
 from .criterion import Criterion
 from .mode import Mode, svm_mode, trainable
@@ -106,7 +107,7 @@ def optimise(
     if method == "L-BFGS-B" and not criterion.has_gradient:
         raise ValueError(f'{type(criterion).__name__} has no gradient: use method="Nelder-Mead"')
     learn = criterion.looks_at_penalty if learn_penalty is None else learn_penalty
-    search = _Search(criterion, deepcopy(kernel), data, check_penalty(penalty), learn)
+    search = _Search(criterion, copied(kernel), data, check_penalty(penalty), learn)
     points = [search.at({})] + [search.at(start) for start in starts]
     optima = [search.run(x, method, math.log(reach), max_evaluations) for x in points]
     best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
