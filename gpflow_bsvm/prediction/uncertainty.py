@@ -179,6 +179,10 @@ def draw_probabilities(
     """
     p(y = c | f_s) for the draws f_s of `draw_f`, with the same arguments and errors.
 
+    The mean over draws estimates `predict_probabilities`, with two exceptions. A scale of levels
+    other than 1 applies to the logit of an average over f, and `OneVsRest` likelihoods normalize
+    averages over f. Differences of .1 were seen.
+
     :return: probabilities of all classes.
     :raise ValueError: as in `gpflow_bsvm.prediction.variation_ratio`.
     """
