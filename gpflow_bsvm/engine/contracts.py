@@ -69,8 +69,8 @@ class Model(Protocol):
     def predict_f(self, Xnew: Any, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         """:return: mean of f, [N, L], and variance, [N, L], or covariance, [L, N, N]."""
 
-    def predictor(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-        """:return: a function from X [N, D] to mean and variance of f(x) under q, both [N, L]."""
+    def predictor(self, finish: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """:return: a function from X [N, D] to marginals of f, or to `finish` of them."""
 
     def assign_natural(self, natural: Natural) -> None:
         """Store q."""

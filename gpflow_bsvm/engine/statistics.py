@@ -11,7 +11,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods import sites
-from ..likelihoods.base import VARIANCE_FLOOR, Sites, has_hook, probabilities
+from ..likelihoods.base import VARIANCE_FLOOR, Sites, has_hook
 from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled
@@ -219,14 +219,6 @@ def compiled_predict(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """:return: mean and variance of y, [N, P], given those of f."""
     return likelihood.predict_mean_and_var(X, mean, variance)
-
-
-@Compiled
-def compiled_probabilities(
-    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
-) -> tf.Tensor:
-    """:return: `probabilities` [N, C], given mean and variance of f."""
-    return probabilities(likelihood, X, mean, variance)
 
 
 compiled_marginals = Compiled(marginals_of_f)

@@ -16,6 +16,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.config import default_float
 from gpflow.kernels import Kernel, MultioutputKernel
+from gpflow.likelihoods import Likelihood
 from gpflow.posteriors import (
     BasePosterior,
     IndependentPosteriorMultiOutput,
@@ -251,15 +252,23 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         root = tf.convert_to_tensor(self.q_sqrt)
         return (mean, root) if self.whiten else whiten(Lz, mean, root)
 
-    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
-        """:return: a function from X [N, D] to marginals of f(x) under q, with cached factors."""
-        parts = (self.q_mu, self.q_sqrt, self.prior, self.whiten)
-        return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
+    def predictor(self, finish: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """
+        :param finish: a function of the likelihood, X, mean and variance of f, and possibly other
+            tensors with a row for every row of X. It becomes part of the graph.
+        :return: a function from X [N, D] (and the other tensors) to the result of `finish`; if
+            None, to marginals of f(x) under q. Factors are cached.
+        """
+        modules = (self.prior,) if finish is None else (self.prior, self.likelihood, finish)
+        parts = (self.q_mu, self.q_sqrt, self.whiten, *modules)
+        name = "predictor" if finish is None else finish.__name__
+        return remembered(self, name, parts, lambda: self._predictor(self.prior_factor(), *modules))
 
-    def _predictor(self, Lz: tf.Tensor) -> Callable[[tf.Tensor], Marginals]:
+    def _predictor(self, Lz: tf.Tensor, *modules: Any) -> Callable[..., Any]:
         mean, root = self.whitened_q(Lz)
         R = tf.linalg.matrix_transpose(root)  # once, not in each call
-        return partial(_moments.bind(self.prior), tf.transpose(mean), R, Lz)
+        graph = _finished if len(modules) > 1 else _moments
+        return partial(graph.bind(*modules), tf.transpose(mean), R, Lz)
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -346,7 +355,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             with self._own_jitter():
                 return super().predict_f(X, full_cov, full_output_cov)
         Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
-        return cast(MeanAndVariance, self._predictor(Lz)(X))
+        return cast(MeanAndVariance, self._predictor(Lz, self.prior)(X))
 
     @inherit_check_shapes
     def predict_y(
@@ -375,3 +384,12 @@ def _moments(prior: Prior, mean: tf.Tensor, R: tf.Tensor, Lz: tf.Tensor, X: tf.T
     """:return: marginals of f(x), for whitened inducing variables with covariance R^T R."""
     features = project(prior, X, Lz)
     return total(features, moments(features.phi, tf.transpose(mean), R))
+
+
+@Compiled
+def _finished(
+    prior: Prior, likelihood: Likelihood, finish: Callable[..., Any], *given: tf.Tensor
+) -> Any:
+    """:return: `finish` of the marginals of f(x). The first four tensors are as in `_moments`."""
+    f = _moments.function(prior, *given[:4])
+    return finish(likelihood, given[3], *f, *given[4:])

@@ -16,7 +16,6 @@ from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 from ..data.batch import Batch
 from ..data.checks import check_dtype
 from ..engine.natural import Natural, to_mean_and_root
-from ..engine.statistics import Marginals
 from ..models.sparse import BSVM, SparseFeatures
 
 
@@ -42,9 +41,9 @@ class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         """:return: `elbo`."""
         return self.elbo()
 
-    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
-        """See `Model`."""
-        return self.to_bsvm().predictor()
+    def predictor(self, finish: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """See `BSVM`."""
+        return self.to_bsvm().predictor(finish)
 
     @inherit_check_shapes
     def predict_f(

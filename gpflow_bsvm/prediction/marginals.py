@@ -14,7 +14,7 @@ from ..data.batch import Batch
 from ..data.passes import map_over
 from ..engine.contracts import Model, open_data, open_inputs
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import compiled_probabilities
+from ..likelihoods.base import probabilities
 from .estimators import in_units_of_y, of_f, of_log_density, of_moments
 
 
@@ -33,10 +33,17 @@ def predict_marginals(
     :raise ValueError: if X is not finite or not as wide as the training data, or for `chunk_rows`
         below 1.
     """
-    source = open_inputs(model, X, chunk_rows)
-    predict = model.predictor()
-    mean, variance = map_over(source, lambda batch: predict(batch.X))
+    mean, variance = _predicted(model, X, chunk_rows)
     return mean.numpy(), variance.numpy()
+
+
+def _predicted(
+    model: Model, X: Any, chunk_rows: int | None, finish: Callable[..., Any] | None = None
+) -> Any:
+    """:return: results of `model.predictor(finish)` for all rows."""
+    source = open_inputs(model, X, chunk_rows)
+    predict = model.predictor(finish)
+    return map_over(source, lambda batch: predict(batch.X))
 
 
 @in_units_of_y(of_f)
@@ -50,7 +57,7 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
 
     :return: [N, P].
     """
-    return np.asarray(map_f(model, X, compiled_probabilities.bind(model.likelihood), chunk_rows))
+    return np.asarray(_predicted(model, X, chunk_rows, probabilities))
 
 
 @check_shapes("return: [N, L]")
@@ -62,7 +69,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
 
     :return: [N, L].
     """
-    return np.asarray(map_f(model, X, compiled_probits.bind(model.likelihood), chunk_rows))
+    return np.asarray(_predicted(model, X, chunk_rows, probits))
 
 
 @in_units_of_y(of_log_density)
@@ -75,23 +82,24 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     :return: [N].
     :raise ValueError: for bad data.
     """
-    return np.asarray(map_labelled(model, data, compiled_log_density.bind(model.likelihood)))
+    source = open_data(model, data, part=True)
+    predict = model.predictor(log_density)
+    return np.asarray(map_over(source, lambda batch: predict(batch.X, batch.Y)))
 
 
-@Compiled
-def compiled_probits(
-    likelihood: Any, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
-) -> tf.Tensor:
+def probits(likelihood: Any, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
     """:return: Phi^-1 of p(y = 1), [N, L]."""
     return likelihood.probit_argument(mean, variance)
 
 
-@Compiled
-def compiled_log_density(
+def log_density(
     likelihood: Any, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Tensor
 ) -> tf.Tensor:
     """:return: log p(y | x), [N], with the current link."""
     return likelihood.predict_log_density(X, mean, variance, Y)
+
+
+compiled_log_density = Compiled(log_density)
 
 
 @Compiled
@@ -104,7 +112,8 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
     """
     Arguments and errors are as in `predict_marginals`.
 
-    :param function: a function of X, and mean and variance of f, for the rows of a chunk.
+    :param function: a function of X, and mean and variance of f, for the rows of a chunk, which is
+        not part of the graph.
     :return: the rows returned by `function`, as tensors.
     """
     source = open_inputs(model, X, chunk_rows)
