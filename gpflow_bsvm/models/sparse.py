@@ -261,7 +261,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         modules = (self.prior,) if finish is None else (self.prior, self.likelihood, finish)
         parts = (self.q_mu, self.q_sqrt, self.whiten, *modules)
-        name = "predictor" if finish is None else finish.__name__
+        name = "predictor" if finish is None else getattr(finish, "__name__", "finish")
         return remembered(self, name, parts, lambda: self._predictor(self.prior_factor(), *modules))
 
     def _predictor(self, Lz: tf.Tensor, *modules: Any) -> Callable[..., Any]:
