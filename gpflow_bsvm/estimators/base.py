@@ -107,8 +107,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param X: [N, D] numbers: an array, a data frame or, for kernel="linear", a sparse matrix;
             or a source of rows and their labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
             `Blocks`, `DaskFrame`, a `tf.data.Dataset` or a Dask array.
-        :param y: [N] numbers, strings or truth values, at least two classes; for a regressor, numbers; None
-            if X includes the labels; ignored by a one-class estimator.
+        :param y: [N] numbers, strings or truth values, from at least two classes; for a regressor,
+            numbers; None if X includes the labels; ignored by a one-class estimator.
         :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
             twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
