@@ -1,4 +1,5 @@
-"""Metrics, which are functions of labels y [N] in 0..C-1 and probabilities P [N, C]."""
+"""Metrics, which are functions of labels y [N] in 0..C-1 and probabilities P [N, C], or [N] for two
+classes: p(y = 1). They raise ValueError if shapes do not match, or for other labels or numbers."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ def error(y: AnyNDArray, P: AnyNDArray) -> float:
     Fraction of errors, the mean of [y != argmax_c p_c]: in [0, 1], smaller is better. Ties go to
     the first class: p(y = 1) = 1/2 thus predicts class 0.
     """
+    y, P = check_probabilities(y, P)
     return float(np.mean(P.argmax(axis=1) != y))
 
 
@@ -35,6 +37,7 @@ def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     Half the Brier score of all classes, the mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller
     is better. For two classes it is the mean of (p(y = 1) - y)^2; a constant p = 1/2 scores 1/4.
     """
+    y, P = check_probabilities(y, P)
     one_hot = np.eye(P.shape[1])[y]  # scikit-learn supports several classes from 1.7 on
     return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
 
@@ -45,6 +48,7 @@ def nll(y: AnyNDArray, P: AnyNDArray) -> float:
     constant p = 1/C scores log C. Probabilities are clipped at 1e-15, so that a row costs at most
     34.5 nats.
     """
+    y, P = check_probabilities(y, P)
     return float(log_loss(y, np.clip(P, CLIP, 1 - CLIP), labels=np.arange(P.shape[1])))
 
 
@@ -54,9 +58,9 @@ def ece(y: AnyNDArray, P: AnyNDArray) -> float:
     smaller is better. Confidence is max_c p_c. There are 15 bins of equal width on [0, 1], as in
     `tfp.stats.expected_calibration_error`.
     """
+    y, P = check_probabilities(y, P)
     logits = np.log(np.clip(P, CLIP, 1 - CLIP)).astype(np.float32)  # float64 is not supported
-    labels = np.asarray(y, np.int32)
-    return float(tfp.stats.expected_calibration_error(ECE_BINS, logits, labels_true=labels))
+    return float(tfp.stats.expected_calibration_error(ECE_BINS, logits, labels_true=y))
 
 
 def auc(y: AnyNDArray, P: AnyNDArray) -> float:
@@ -65,6 +69,7 @@ def auc(y: AnyNDArray, P: AnyNDArray) -> float:
     another class, averaged over c: in [0, 1], greater is better; NaN if a class is absent from y.
     With two classes, both have the same area.
     """
+    y, P = check_probabilities(y, P)
     if len(np.unique(y)) < P.shape[1]:
         return float("nan")
     return float(roc_auc_score(y, P[:, 1] if P.shape[1] == 2 else P, multi_class="ovr"))
@@ -94,10 +99,8 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
     :return: the values of all `METRICS`, by name.
-    :raise ValueError: if the shapes of y and p do not match, or p does not hold probabilities.
     """
-    y, P = check_probabilities(y, p)
-    return {name: metric.function(y, P) for name, metric in METRICS.items()}
+    return {name: metric.function(y, p) for name, metric in METRICS.items()}
 
 
 class Coverage(NamedTuple):
@@ -115,7 +118,7 @@ def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
     :param doubt: [N], such as `gpflow_bsvm.prediction.mutual_information`; None: 1 - max_c p_c.
-    :raise ValueError: as in `evaluate`, or if `doubt` is not a finite number for each row.
+    :raise ValueError: if `doubt` is not a finite number for each row.
     """
     y, P = check_probabilities(y, p)
     doubt = 1 - P.max(axis=1) if doubt is None else np.asarray(doubt, np.float64)
@@ -131,7 +134,7 @@ def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -
 def check_probabilities(y: Any, p: Any) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: y as integers, and P [N, C].
-    :raise ValueError: as in `evaluate`.
+    :raise ValueError: if shapes do not match, P does not hold probabilities, or y not classes.
     """
     y = np.asarray(y)
     p = np.asarray(p, np.float64)

@@ -20,6 +20,17 @@ def test_good_weights():
     assert check_weights(np.zeros(2), 2, minibatch=True).tolist() == [[0], [0]]
 
 
+def test_values_under_a_mask_are_not_used(data):
+    """NumPy would convert a masked array to the values under its mask."""
+    X, Y = (np.ma.masked_equal(one, one[3, 0]) for one in data)
+    model = make_model(data)
+    for rows, what in (((X, data[1]), "X"), ((data[0], Y), "Y")):
+        with pytest.raises(ValueError, match=f"{what} has masked values; drop such rows"):
+            CAVI().run(model, rows)
+    with pytest.raises(ValueError, match="sample_weight has masked values"):
+        check_weights(np.ma.masked_array([1, 2], mask=[True, False]), 2)
+
+
 # --- options -------------------------------------------------------------------------------------
 
 

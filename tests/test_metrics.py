@@ -35,6 +35,23 @@ def test_all_metrics_are_there():
 
 
 @pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    ("labels", "P", "message"),
+    [
+        (np.array(["a", "b", "b", "a", "a", "a"]), two(BAD), r"integers in 0..1, got 'a'"),
+        (2 * Y - 1, two(BAD), r"integers in 0..1, got -1"),
+        (Y[:, None], two(BAD), r"expected y \[N\]"),
+        (Y, 2 * two(BAD), r"must be probabilities"),
+        (Y, np.nan * two(BAD), r"must be probabilities"),
+    ],
+    ids=["words", "signs", "column", "no probabilities", "NaN"],
+)
+def test_other_labels_and_numbers_have_no_score(name, labels, P, message):
+    with pytest.raises(ValueError, match=message):
+        METRICS[name].function(labels, P)
+
+
+@pytest.mark.parametrize("name", METRICS)
 def test_orientation(name):
     metric = METRICS[name]
     sign = 1 if metric.greater_is_better else -1

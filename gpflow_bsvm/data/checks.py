@@ -24,6 +24,7 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """
+    refuse_masked(values, name)
     values = SparseRows(values) if scipy.sparse.issparse(values) else values
     array = values if isinstance(values, SparseRows) else np.asarray(values)
     if array.ndim != 2:
@@ -44,6 +45,17 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
                 remedy = "correct or drop such rows first"
         raise ValueError(f"{name} holds {what}; {remedy}")
     return array
+
+
+def has_masked(values: Any) -> bool:
+    """:return: True for an array with masked values."""
+    return isinstance(values, np.ma.MaskedArray) and bool(np.any(values.mask))
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """:raise ValueError: for a masked array, whose masked values would be used."""
+    if has_masked(values):
+        raise ValueError(f"{name} has masked values; drop such rows, or use {name}.filled(...)")
 
 
 def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
@@ -116,6 +128,7 @@ def check_weights(
     dtype = gpflow.config.default_float()
     if sample_weight is None:
         return np.ones((num_rows, 1), dtype)
+    refuse_masked(sample_weight, "sample_weight")
     try:
         weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(num_rows, 1)
     except (TypeError, ValueError) as error:

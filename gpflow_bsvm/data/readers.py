@@ -23,7 +23,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from .batch import Batch, Origin, Piece, digests, regrouped
-from .checks import check_dtype, check_weights
+from .checks import check_dtype, check_weights, refuse_masked
 from .sources import Source, closed_at_end, prefetched
 
 #: With more distinct labels than this, labels are not classes, and are not checked together.
@@ -166,14 +166,15 @@ class Reader(Source):
     def _checked(self) -> Iterator[Batch]:
         """Make one pass; check that it has as many rows as the first pass."""
         row = 0
-        width = None
+        first: Any = None
         for piece in self.pieces(self.chunk_rows):
             batch = checked(piece, self._asked)
-            number, columns = batch.X.shape
-            width = columns if width is None else width
-            if columns != width:
+            number, width = batch.X.shape
+            columns: Any = piece.origin.columns or f"{width} columns"
+            first = columns if first is None else first
+            if columns != first:
                 where = piece.origin.rows(number)
-                raise ValueError(f"{where}: X has {columns} columns, but earlier rows had {width}")
+                raise ValueError(f"{where}: X has {columns}, but earlier rows had {first}")
             row += number
             yield batch
         self._check_end(row)
@@ -214,6 +215,7 @@ def _as_numbers(values: Any, name: str) -> AnyNDArray:
     :return: an array of GPflow's default float; sparse matrices become dense.
     :raise ValueError: for non-numeric values.
     """
+    refuse_masked(values, name)
     array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}")
@@ -336,10 +338,12 @@ class DatasetBatches(Blocks):
 
 def _of_block(block: Any, origin: Origin) -> Piece:
     """:raise ValueError: unless it is X, (X, Y) or (X, Y, weight)."""
-    if isinstance(block, (tuple, list)) and len(block) in (2, 3):
-        return Piece(block[0], block[1], block[2] if len(block) == 3 else None, origin)
-    if getattr(block, "ndim", None) == 2:
-        return Piece(block, None, None, origin)
+    several = isinstance(block, (tuple, list)) and len(block) in (2, 3)
+    X, Y, weight = (*block, None, None)[:3] if several else (block, None, None)
+    if several or getattr(X, "ndim", None) == 2:
+        names = tuple(getattr(X, "columns", ()))  # of a data frame
+        named = names and all(isinstance(name, str) for name in names)
+        return Piece(X, Y, weight, origin._replace(columns=names if named else None))
     raise ValueError(
         "a block, or a batch of a dataset, must be (X, Y) or (X, Y, sample_weight), got "
         f"{type(block).__name__}"

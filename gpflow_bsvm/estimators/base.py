@@ -29,7 +29,7 @@ from ..notices import told_by
 from . import inputs
 from .choice import Candidate, chosen_model
 from .columns import Attributes, unscaled_columns
-from .labels import Encoding, check_known, with_numpy_type
+from .labels import Encoding, check_known
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
 from .options import check_options, in_words_of_estimators
 from .specification import Data, Specification
@@ -108,8 +108,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param X: [N, D] numbers: an array, a data frame or, for kernel="linear", a sparse matrix;
             or a source of rows and their labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
             `Blocks`, `DaskFrame`, a `tf.data.Dataset` or a Dask array.
-        :param y: [N] labels of any type, from at least two classes; for a regressor, numbers; None
-            if X includes the labels; ignored by a one-class estimator.
+        :param y: [N] numbers, strings or truth values, from at least two classes; for a regressor,
+            numbers; None if X includes the labels; ignored by a one-class estimator.
         :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
             twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
@@ -208,7 +208,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
         dtype = gpflow.config.default_float()
         if self._labelled:
             check_known(y)
-            y = with_numpy_type(y)
         X, y = self._checked(X, y, reset)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
@@ -261,6 +260,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source_of(rows) is not None:
             return open_later(rows, self)
         X, y = rows
+        check_known(y)
         Y, _ = self._encoding()(np.ravel(y)[:, None])
         return self._scaled(X), Y.astype(gpflow.config.default_float())
 

@@ -151,11 +151,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 "{label: weight}, or give sample_weight"
             )
         new = copy.copy(self)
-        if classes is not None and y is not None:
+        if classes is not None:
             told = np.asarray(classes) if self._ordinal else np.unique(classes)
             if not hasattr(self, "model_"):
                 new._told = told
-            elif told.tolist() != self.classes_.tolist():
+            elif y is not None and told.tolist() != self.classes_.tolist():
                 raise ValueError(
                     f"classes {told.tolist()} differ from the classes in the first call, "
                     f"{self.classes_.tolist()}: name all classes in the first call"
@@ -210,7 +210,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         stated = labels.stated_order(y) if self._ordinal else None
-        X, y = inputs.validated(self, X, y, reset=reset)
+        X, y = inputs.validated(self, X, labels.with_numpy_type(y), reset=reset)
         labels.check_targets(y)
         if reset:
             told = self.__dict__.pop("_told", None)
@@ -224,6 +224,12 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         check_are_classes(found.values, found.num_rows, "the column of labels")
         self.classes_ = labels.label_names(rows, found.values)
+        told = self.__dict__.pop("_told", self.classes_)
+        if {*told.tolist()} != {*self.classes_.tolist()}:
+            raise ValueError(
+                f"classes {told.tolist()} differ from the classes in these rows, "
+                f"{self.classes_.tolist()}: begin with rows of all classes"
+            )
         if self.classes_.dtype.kind in "iuf":
             labels.warn_of_numbers(len(self.classes_), found.num_rows)
         if self._ordinal and not getattr(rows, "ordered", True):

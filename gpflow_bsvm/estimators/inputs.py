@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
+from ..data.checks import has_masked
 from ..notices import warn
 from ..tables.paths import listed
 from .columns import unscaled_columns
@@ -33,11 +34,11 @@ MERGE_ROWS = 20_000
 
 
 def _with_nan(X: Any) -> Any:
-    """:return: X with NaN in place of pandas.NA in object columns."""
-    if hasattr(X, "iloc") and "object" in map(str, getattr(X, "dtypes", ())):
+    """:return: X with NaN in place of masked values, and of pandas.NA in object columns."""
+    if hasattr(X, "iloc") and X.ndim == 2 and "object" in map(str, X.dtypes):
         return type(X)(_with_nan(np.asarray(X, object)), X.index, X.columns)
     objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
-    return np.where(missing(X), np.nan, X) if objects else X
+    return np.where(missing(X), np.nan, X) if objects or has_masked(X) else X
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
@@ -45,8 +46,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
     :return: the result of `validate_data`; its errors about NaN and infinity get advice.
     :raise ValueError: also for dates and times, because their unit as numbers is arbitrary.
     """
-    kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])
-    if any(getattr(kind, "kind", "?") in "mM" for kind in kinds):
+    kinds: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
+    if any(getattr(kind, "kind", "?") in "mM" for kind in np.atleast_1d(kinds)):
         raise ValueError(
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"

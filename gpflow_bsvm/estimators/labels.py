@@ -9,6 +9,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..data.checks import has_masked
 from ..notices import warn
 from ..tables.paths import listed
 
@@ -20,12 +21,12 @@ MANY_PER_ROW = 0.1
 
 
 def missing(values: Any) -> AnyNDArray:
-    """:return: True for None, NaN, NaT or pandas.NA, in the shape of the values."""
+    """:return: True for None, NaN, NaT, pandas.NA or a masked value, in the shape of the values."""
     # NumPy would convert other objects in a list of strings to strings.
     array = np.asarray(values, object if isinstance(values, list | tuple) else None)
-    if array.dtype.kind != "O":
-        return np.asarray(array != array)  # NaN and NaT
-    return np.frompyfunc(_is_missing, 1, 1)(array).astype(bool)
+    of_objects = array.dtype.kind == "O"
+    found = np.frompyfunc(_is_missing, 1, 1)(array) if of_objects else array != array
+    return np.asarray(found, bool) | (values.mask if has_masked(values) else False)
 
 
 def _is_missing(value: Any) -> bool:
@@ -44,12 +45,20 @@ def check_known(y: Any) -> None:
 
 def with_numpy_type(y: Any) -> Any:
     """
-    :return: y, with NumPy's integers or truth values in place of pandas' nullable types, which
-        scikit-learn converts to floats: True to 1.0, and large integers to their neighbors.
+    :return: y, with NumPy's integers or truth values in place of pandas' nullable types and
+        categories, which scikit-learn converts to floats: True to 1.0, and large integers to their
+        neighbors. A list of strings and other labels becomes objects, because NumPy would convert
+        all of them to strings.
     """
     if hasattr(y, "columns") and len(y.columns) == 1:
         return type(y)({name: with_numpy_type(y[name]) for name in y.columns})
-    numpy_type = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if isinstance(y, list | tuple):
+        mixed = len({isinstance(label, str) for label in y}) > 1
+        return np.asarray(y, object) if mixed else y
+    dtype = getattr(y, "dtype", None)
+    if str(getattr(getattr(dtype, "categories", None), "dtype", "")).startswith("bool"):
+        return np.asarray(y, bool)
+    numpy_type = getattr(dtype, "numpy_dtype", None)
     known = getattr(numpy_type, "kind", None) in {"i", "u", "b"}
     return y.to_numpy(numpy_type) if known else y
 
@@ -61,14 +70,12 @@ def check_targets(y: AnyNDArray) -> None:
     :raise ValueError: for fractions and objects of unknown types.
     """
     if y.dtype.kind not in "iuf":
-        try:
-            np.unique(y)
-        except TypeError:
-            kinds = sorted({type(label).__name__ for label in y.tolist()})
+        if y.dtype.kind == "O" and not all(isinstance(label, str) for label in y):
+            kinds = sorted({type(label).__name__ for label in y})
             raise ValueError(
-                f"y holds labels of type {' and '.join(kinds)}, which have no common order: "
-                "convert them, for instance to strings"
-            ) from None
+                f"y holds objects of type {' and '.join(kinds)}: convert it to numbers or to "
+                "strings, for instance by numpy.array(y, str)"
+            )
         check_classification_targets(y)
         return
     classes = np.unique(y)

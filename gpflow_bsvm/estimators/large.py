@@ -56,6 +56,7 @@ class Rows(NamedTuple):
 
     labelled: bool = True
     num_columns: int | None = None  #: required columns of X, if known
+    names: AnyNDArray | None = None  #: their names in training, if known
 
     def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
         """:return: X [n, D] and Y [n, 1], or [n, 0] without labels."""
@@ -63,6 +64,10 @@ class Rows(NamedTuple):
         X = check_inputs(X, where)
         if self.num_columns not in (None, X.shape[1]):
             raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
+        if self.names is not None and where.columns and list(where.columns) != list(self.names):
+            raise ValueError(
+                f"the columns of X are {list(where.columns)}, but training had {list(self.names)}"
+            )
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
         if Y is None:
@@ -292,5 +297,6 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
             f"the columns of X are {list(names)}, but training had {list(expected)}: pass "
             "features=[...] to the source, in the order of training"
         )
-    source = open_source(rows, Rows(labelled, estimator.n_features_in_), CHUNK_ROWS)
+    asked = Rows(labelled, estimator.n_features_in_, expected)
+    source = open_source(rows, asked, CHUNK_ROWS)
     return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)

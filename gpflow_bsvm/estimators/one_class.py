@@ -117,7 +117,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
 
     def _found(self, spec: Specification, data: Data) -> None:
         scores, _ = predict_marginals(self.model_, data[0], chunk_rows=self.chunk_rows)
-        offset = inputs.weighted_quantiles(scores[:, 0], data[2], (self.nu,))[0]
+        offset = -inputs.weighted_quantiles(-scores[:, 0], data[2], (1 - self.nu,))[0]
         # A training row exactly at the offset must not fall below it by rounding.
         self.offset_ = float(offset - ROUNDING * np.abs(scores).max())
         self.penalty_ = spec.penalty

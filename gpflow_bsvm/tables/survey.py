@@ -349,7 +349,10 @@ class Survey:
         whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)
         if whole:
             return labels
-        return [*map(str, labels)] if texts else list(as_text(arrow.array(labels)).to_pylist())
+        if texts:
+            return [*map(str, labels)]
+        kind = getattr(self.kind, "value_type", self.kind)  # a shorter float has fewer digits
+        return list(as_text(arrow.array(np.array(labels, kind.to_pandas_dtype()))).to_pylist())
 
 
 def _array(texts: Sequence[str]) -> Any:

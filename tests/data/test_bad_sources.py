@@ -36,6 +36,13 @@ def spoiled(data, row, value, column=1):
     return X, data[1]
 
 
+def test_values_under_a_mask_are_not_used(data):
+    X, Y = (np.ma.masked_equal(one, one[140, 0]) for one in data)
+    for rows, what in (((X, data[1]), "X"), ((data[0], Y), "Y")):
+        with pytest.raises(ValueError, match=f"rows .*: {what} has masked values"):
+            CAVI().run(make_model(data), Blocks([rows]))
+
+
 def test_bad_numbers_are_named_with_file_row_and_column(data, tmp_path):
     bad = spoiled(data, 140, np.nan)  # row 109 of the third file
     model = make_model(data)

@@ -167,6 +167,12 @@ def test_few_values_that_determine_a_scale_are_told():
         classifier.fit(pd.DataFrame(X, columns=["age", "b", "c"]), y)
 
 
+@pytest.mark.parametrize("kind", [float, object])
+def test_a_single_column_is_scikit_learns_error(kind):
+    with pytest.raises(ValueError, match=r"Expected a 2-dimensional container but got .*Series"):
+        gb.BSVMClassifier().fit(pd.Series([1.0, 2.0, 3.0], dtype=kind), [0, 1, 0])
+
+
 @pytest.mark.parametrize("impute", [False, True])
 def test_the_place_of_an_infinity_is_told(impute):
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, np.inf, 3.0]})

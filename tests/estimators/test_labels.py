@@ -94,13 +94,17 @@ def test_thresholds_of_classes_without_rows_are_finite():
 # --- pandas' nullable types ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["Int64", "UInt64", "int64[pyarrow]", "boolean", "bool[pyarrow]"])
+@pytest.mark.parametrize(
+    "kind",
+    ["Int64", "UInt64", "int64[pyarrow]", "boolean", "bool[pyarrow]", "bool of categories"],
+)
 @pytest.mark.parametrize("form", [as_series, as_frame], ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore:A column-vector y")
 def test_integers_and_truth_values_come_back_as_such(moons, kind, form):
     X, y = moons
     labels = np.array([False, True]) if "bool" in kind else np.array([2**60, 2**60 + 1])
-    classifier = fixed().fit(X, form(labels[y]).astype(kind))
+    of_categories = {"bool of categories": pd.CategoricalDtype(labels)}
+    classifier = fixed().fit(X, form(labels[y]).astype(of_categories.get(kind, kind)))
     assert classifier.classes_.dtype.kind == ("b" if "bool" in kind else kind.lower()[0])
     assert classifier.classes_.tolist() == labels.tolist()
     expected = fixed().fit(X, y).predict_proba(X)
@@ -121,6 +125,7 @@ def holes():
         "NaT": (times, np.datetime64("NaT")),
         "nullable": (pd.Series([*numbers[:5], None, *numbers[6:]], dtype="Float64"), None),
         "category": (pd.Categorical([*words[:5], None, *words[6:]]), None),
+        "masked": (np.ma.masked_array(numbers, mask=np.arange(12) == 5), None),
     }
 
 
@@ -145,7 +150,19 @@ def test_a_one_class_estimator_looks_at_no_label(moons):
     OneClassBSVM(num_inducing=5).fit(moons[0], np.full(120, None))
 
 
-@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+def test_labels_for_a_fitted_classifier_may_not_be_missing_either(moons):
+    X, y = moons
+    with pytest.raises(ValueError, match=r"y has no label .* in row 0"):
+        fixed().fit(X, y).as_model_sees((X, [None, *y[1:]]), labelled=True)
+
+
+def as_masked(objects):
+    return np.ma.masked_array(
+        np.where(pd.isna(objects), 1e6, objects).astype(float), pd.isna(objects)
+    )
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, as_masked])
 def test_missing_values_in_columns_of_objects(moons, form):
     X = moons[0].copy()
     X[::7, 0] = np.nan
@@ -292,5 +309,12 @@ def test_large_whole_numbers_are_not_merged():
 def test_labels_of_mixed_types_are_told():
     X = np.random.default_rng(0).normal(size=(10, 2))
     y = np.array(["a", 1] * 5, dtype=object)
-    with pytest.raises(ValueError, match="y holds labels of type int and str"):
-        BSVMClassifier().fit(X, y)
+    for form in (y, y.tolist(), pd.Series(y)):
+        with pytest.raises(ValueError, match="y holds objects of type int and str: convert"):
+            BSVMClassifier().fit(X, form)
+    for values, kind in ((pd.Series([0, 1] * 5, dtype=object), "int"), (pd.cut(X[:, 0], 2), "Int")):
+        with pytest.raises(ValueError, match=f"y holds objects of type {kind}.*: convert"):
+            BSVMClassifier().fit(X, values)
+    for nothing in ({0, 1}, {0: 1}, (n for n in "ab")):
+        with pytest.raises(ValueError, match="y should be a 1d array"):
+            BSVMClassifier().fit(X, nothing)

@@ -199,6 +199,21 @@ def test_bad_rows(data):
         fitted.predict(blocks(X[:, :1], Y))
 
 
+def test_frames_in_blocks_have_the_columns_of_training_in_its_order(data):
+    """NumPy would take the columns of a data frame by their places."""
+    pandas = pytest.importorskip("pandas")
+    X, Y = data
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = make().fit(frame, Y[:, 0])
+    expected = model.predict_proba(frame)
+    np.testing.assert_array_equal(model.predict_proba(Blocks([frame[:40], frame[40:]])), expected)
+    swapped = frame[["b", "a"]]
+    with pytest.raises(ValueError, match=r"of X are \['b', 'a'\], but training had \['a', 'b'\]"):
+        model.predict(Blocks([frame[:40], swapped[40:]]))
+    with pytest.raises(ValueError, match=r"rows 40 to 149: X has \('b', 'a'\), but earlier rows"):
+        make().fit(Blocks([(frame[:40], Y[:40]), (swapped[40:], Y[40:])]))
+
+
 @pytest.mark.slow
 def test_files_bring_names(data, tmp_path):
     pandas = pytest.importorskip("pandas")

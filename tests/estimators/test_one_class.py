@@ -33,10 +33,11 @@ def test_at_most_nu_of_the_weight_is_flagged():
     assert 0 < flagged <= 0.15
 
 
-def test_nothing_else_is_spared():
-    """Without ties all rows but the last below the quantile are flagged."""
-    X = np.random.default_rng(0).normal(size=(101, 2))
-    assert (OneClassBSVM(nu=0.1).fit(X).predict(X) == -1).sum() == 10
+@pytest.mark.parametrize(("rows", "flagged"), [(9, 0), (10, 1), (100, 10), (101, 10)])
+def test_nothing_else_is_spared(rows, flagged):
+    """Without ties nu times the number of rows are flagged, rounded down."""
+    X = np.random.default_rng(0).normal(size=(rows, 2))
+    assert (OneClassBSVM(nu=0.1).fit(X).predict(X) == -1).sum() == flagged
 
 
 @pytest.mark.parametrize("form", [csr_array, csr_matrix])

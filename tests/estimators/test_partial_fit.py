@@ -34,6 +34,8 @@ def test_rows_that_bring_their_labels_may_come_with_classes(data):
     rows = Blocks([(X, (y == "yes")[:, None] * 1.0)])
     found = make().partial_fit(rows, classes=[0, 1])
     np.testing.assert_array_equal(found.classes_, [0, 1])
+    with pytest.raises(ValueError, match=r"\[0, 1, 2\] differ from .*\[0, 1\]: begin with rows"):
+        make().partial_fit(rows, classes=[0, 1, 2])
 
 
 @pytest.mark.parametrize("rest", [slice(50, None), "no"])

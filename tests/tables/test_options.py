@@ -6,6 +6,9 @@ from tables_as_read import read, table, values
 
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from gpflow_bsvm.data.batch import Origin
 from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
@@ -54,6 +57,18 @@ def test_fractions_are_classes_where_that_is_said(tmp_path):
     assert read(path, classes="any").columns.classes == ["1.0", "1.3", "2.0"]
     path.write_text("a;y\n" + "".join(f"{n};{n % 2}\n" for n in range(9)))
     assert read(path, classes="any").columns.classes == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_short_fractions_are_classes_as_the_file_has_them(tmp_path, kind):
+    """As a longer float, 0.1 has other digits: no label was then one of the classes."""
+    path = tmp_path / "t.parquet"
+    y = pa.array(np.array([0.1, 0.5, 0.1], kind))
+    parquet.write_table(pa.table({"a": [1.0, 2.0, 3.0], "y": y}), path)
+    found = read(path, classes="any")
+    (batch,) = found.files[0].batches(found.columns.read, 9)
+    assert found.columns.piece(batch, Origin(0, path))[1].tolist() == [[0.0], [1.0], [0.0]]
+    assert kind is np.float16 or found.columns.classes == ["0.1", "0.5"]
 
 
 WRONG_NAMES = {
