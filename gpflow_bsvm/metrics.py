@@ -1,10 +1,11 @@
-"""Metrics, which are functions of labels y [N] in 0..C-1 and probabilities P [N, C]."""
+"""Metrics: functions of labels and probabilities, with arguments and errors as in `evaluate`."""
 
 from __future__ import annotations
 
 from . import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,21 @@ ECE_BINS = 15
 #: Largest allowed difference between a row's sum of probabilities and 1.
 _ROW_SUM = 1e-6
 
+#: A function of labels y [N] in 0..C-1 and probabilities P [N, C].
+Measure = Callable[[AnyNDArray, AnyNDArray], float]
 
+
+def checked(metric: Measure) -> Measure:
+    """:return: the metric, which also takes P [N] for two classes, and checks as in `evaluate`."""
+
+    @wraps(metric)
+    def of_any(y: Any, P: Any) -> float:
+        return metric(*check_probabilities(y, P))
+
+    return of_any
+
+
+@checked
 def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Fraction of errors, the mean of [y != argmax_c p_c]: in [0, 1], smaller is better. Ties go to
@@ -30,6 +45,7 @@ def error(y: AnyNDArray, P: AnyNDArray) -> float:
     return float(np.mean(P.argmax(axis=1) != y))
 
 
+@checked
 def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Half the Brier score of all classes, the mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller
@@ -39,6 +55,7 @@ def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
 
 
+@checked
 def nll(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Negative log-likelihood, the mean of -log p_y, in nats per row: at least 0, smaller is better; a
@@ -48,6 +65,7 @@ def nll(y: AnyNDArray, P: AnyNDArray) -> float:
     return float(log_loss(y, np.clip(P, CLIP, 1 - CLIP), labels=np.arange(P.shape[1])))
 
 
+@checked
 def ece(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Expected calibration error, sum over bins b of |accuracy_b - confidence_b| N_b / N: in [0, 1],
@@ -55,10 +73,10 @@ def ece(y: AnyNDArray, P: AnyNDArray) -> float:
     `tfp.stats.expected_calibration_error`.
     """
     logits = np.log(np.clip(P, CLIP, 1 - CLIP)).astype(np.float32)  # float64 is not supported
-    labels = np.asarray(y, np.int32)
-    return float(tfp.stats.expected_calibration_error(ECE_BINS, logits, labels_true=labels))
+    return float(tfp.stats.expected_calibration_error(ECE_BINS, logits, labels_true=y))
 
 
+@checked
 def auc(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Area under the ROC curve, the probability that a row of class c has a larger p_c than a row of
@@ -74,7 +92,7 @@ class Metric(NamedTuple):
     """A function of y [N] in 0..C-1 and P [N, C], and its description."""
 
     label: str  #: heading in a table
-    function: Callable[[AnyNDArray, AnyNDArray], float]
+    function: Measure
     unit: str  #: range of values
     greater_is_better: bool | None = False  #: None: neither
 
@@ -96,8 +114,7 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     :return: the values of all `METRICS`, by name.
     :raise ValueError: if the shapes of y and p do not match, or p does not hold probabilities.
     """
-    y, P = check_probabilities(y, p)
-    return {name: metric.function(y, P) for name, metric in METRICS.items()}
+    return {name: metric.function(y, p) for name, metric in METRICS.items()}
 
 
 class Coverage(NamedTuple):
