@@ -174,3 +174,12 @@ def test_evaluate_refuses_labels_that_are_no_classes(wrong):
 def test_evaluate_refuses_wrong_shapes(y, p):
     with pytest.raises(ValueError, match=r"expected y \[N\] and p \[N\] or \[N, C\]"):
         evaluate(y, p)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_each_metric_takes_and_refuses_the_same_as_all_together(name):
+    metric = METRICS[name].function
+    assert metric((Y == 1).tolist(), BAD.tolist()) == evaluate(Y, BAD)[name]
+    for y, p in ((Y, BAD[:, None]), (Y[:, None], two(BAD)), (2 * Y - 1, two(BAD))):
+        with pytest.raises(ValueError, match=r"expected y|labels must be integers"):
+            metric(y, p)

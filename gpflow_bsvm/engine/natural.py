@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 
@@ -156,8 +157,29 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
 
 def root_by_rotation(natural: Natural) -> tf.Tensor:
     """:return: the root [L, M, M] of P^-1 by a QR decomposition, if Cholesky fails."""
-    V = tf.linalg.qr(solve(natural).R).r
-    signs = tf.where(tf.linalg.diag_part(V) < 0, -1, 1)  # make the root's diagonal positive
+    return _lower(solve(natural).R)
+
+
+@check_shapes("covariance: [L, N, N]", "least: []", "return: [L, N, N]")
+def root_of_covariance(covariance: tf.Tensor, least: tf.Tensor) -> tf.Tensor:
+    """
+    :param least: a positive lower bound of the eigenvalues, in exact arithmetic (a jitter).
+    :return: the Cholesky factor; if rounding prevents it, a lower triangular root of the covariance
+        whose eigenvalues below `least` are raised to `least`.
+    """
+    L = tf.linalg.cholesky(covariance)
+    if np.isfinite(L).all():
+        return L
+    values, vectors = tf.linalg.eigh(covariance)
+    return _lower(
+        tf.sqrt(tf.maximum(values, least))[..., None] * tf.linalg.matrix_transpose(vectors)
+    )
+
+
+def _lower(R: tf.Tensor) -> tf.Tensor:
+    """:return: the lower triangular root of R^T R, with a positive diagonal."""
+    V = tf.linalg.qr(R).r
+    signs = tf.where(tf.linalg.diag_part(V) < 0, -1, 1)
     return tf.linalg.matrix_transpose(V * tf.cast(signs, V.dtype)[..., None])
 
 

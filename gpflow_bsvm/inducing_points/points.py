@@ -20,8 +20,8 @@ from ..data.checks import as_matrix, check_inputs, check_weights, duplicate_rows
 from ..data.passes import map_over
 from ..data.sampling import random_rows
 from ..data.sources import ArraySource
-from ..engine.contracts import Model, check_width, chunk_rows, open_all
-from ..engine.natural import compiled_solve, whiten
+from ..engine.contracts import Model, check_width, chunk_rows, jitter_of, open_all
+from ..engine.natural import compiled_solve, root_of_covariance, whiten
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projector
 from ..engine.statistics import compiled_localise
@@ -86,17 +86,24 @@ def greedy_variance(
     :param tol: stop when the sum of the conditional variances is below `tol` times the sum of the
         prior variances; with 0, do not stop early.
     :param weight: [N], non-negative numbers that multiply the rows' variances; the sites'
-        precisions w, for example, concentrate points where classes meet.
+        precisions w, for example, concentrate points where classes meet. Equal rows count as one
+        row with the weights added up.
     :return: Z [M, D].
-    :raise ValueError: as in `kmeans`, or if weights are not N non-negative numbers.
+    :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, or for a kernel
+        with several outputs.
     """
     X = checked(X, max_inducing)
+    if isinstance(kernel, gpflow.kernels.MultioutputKernel):
+        raise ValueError(
+            f"expected a kernel with a single output, got {type(kernel).__name__}: give one of its "
+            "latent_kernels"
+        )
     weight = check_weights(weight, len(X))[:, 0]
     rows = random_rows(len(X), SUBSAMPLE, 0)
     X = X[rows]
     weight = weight[rows]
-    X, first = np.unique(X, axis=0, return_index=True)  # independent of the rows' order
-    weight = weight[first]
+    X, place = np.unique(X, axis=0, return_inverse=True)  # independent of the rows' order
+    weight = np.bincount(place.reshape(-1), weight)
     residual = np.array(kernel(X, full_cov=False), np.float64)
     enough = tol * np.sum(weight * residual)
     chosen: list[int] = []
@@ -118,7 +125,8 @@ def greedy_variance(
 def checked(X: Any, num_inducing: int) -> AnyNDArray:
     """:return: X as a floating-point matrix of enough rows."""
     X = as_matrix(X, "X")
-    if not 1 <= num_inducing <= len(X):
+    check_whole(1, num_inducing=num_inducing)
+    if num_inducing > len(X):
         raise ValueError(
             f"num_inducing must be between 1 and the {len(X)} rows of X, got {num_inducing}"
         )
@@ -184,7 +192,7 @@ def exchange(model: SparseModel, Z: Any) -> None:
     model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
     Lz = model.prior_factor()
     mean = tf.linalg.matvec(phi, mean)
-    root = _root_at(phi, root, Lz)
+    root = root_of_covariance(_covariance_at(phi, root, Lz), jitter_of(model))
     if model.whiten:
         mean, root = whiten(Lz, mean, root)
     model.q_mu = gpflow.Parameter(tf.transpose(mean))
@@ -194,12 +202,12 @@ def exchange(model: SparseModel, Z: Any) -> None:
 
 
 @check_shapes("phi: [G, N, M]", "root: [L, M, M]", "Lz: [G, N, N]", "return: [L, N, N]")
-def _root_at(phi: tf.Tensor, root: tf.Tensor, Lz: tf.Tensor) -> tf.Tensor:
-    """:return: root of the covariance of f at N points with features phi and prior Lz Lz^T."""
+def _covariance_at(phi: tf.Tensor, root: tf.Tensor, Lz: tf.Tensor) -> tf.Tensor:
+    """:return: the covariance of f at N points with features phi and prior Lz Lz^T."""
     known = tf.matmul(phi, phi, transpose_b=True)
     spread = tf.matmul(phi, root)
     prior = tf.matmul(Lz, Lz, transpose_b=True)
-    return tf.linalg.cholesky(prior - known + tf.matmul(spread, spread, transpose_b=True))
+    return prior - known + tf.matmul(spread, spread, transpose_b=True)
 
 
 def reselect(

@@ -28,6 +28,7 @@ from scipy.stats import entropy, qmc
 from ..checks import check_whole
 from ..data.passes import map_over
 from ..engine.contracts import Model, chunk_rows, jitter_of, open_inputs
+from ..engine.natural import root_of_covariance
 from ..engine.shared_graph import Compiled
 from ..likelihoods.base import probabilities
 from ..likelihoods.labels import check_one_label, with_both_classes
@@ -164,10 +165,11 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
         )
     X = map_over(source, attrgetter("X"))
     mean, covariance = model.predict_f(X, full_cov=True)  # [N, L], [L, N, N]
-    jitter = jitter_of(model) * tf.eye(len(X), dtype=mean.dtype)
+    jitter = jitter_of(model)
+    covariance += jitter * tf.eye(len(X), dtype=mean.dtype)
     shape = (*covariance.shape[:2], num_samples)
     z = np.random.default_rng(seed).standard_normal(shape).astype(mean.dtype.name)
-    f = tf.matmul(tf.linalg.cholesky(covariance + jitter), z)
+    f = tf.matmul(root_of_covariance(covariance, jitter), z)
     return np.asarray(mean + tf.transpose(f))
 
 

@@ -54,11 +54,15 @@ class Samples:
     def effective_draws(self) -> AnyNDArray:
         """
         :return: the effective number of independent draws for the mean of each s, [L, M]
-            (`tfp.mcmc.effective_sample_size`, summed over chains); 0 for chains that did not move.
+            (`tfp.mcmc.effective_sample_size`, summed over chains, each at most S log10 S for S
+            draws, as in Stan); 0 for chains that did not move.
         """
         draws = np.moveaxis(self.s, 0, 1)
         each = tfp.mcmc.effective_sample_size(draws, filter_beyond_positive_pairs=True).numpy()
-        return np.where(np.isfinite(each) & (draws.std(axis=0) > 0), each, 0.0).sum(axis=0)
+        # The estimate is S / tau. With few draws, tau may be estimated as 0 or negative.
+        most = len(draws) * np.log10(len(draws))
+        bounded = np.where((each > 0) & (each < most), each, most)
+        return np.where((draws.std(axis=0) > 0) & ~np.isnan(each), bounded, 0.0).sum(axis=0)
 
     def predict_f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """

@@ -11,6 +11,7 @@ from gpflow_bsvm.engine.natural import (
     blend,
     compiled_solve,
     root_by_rotation,
+    root_of_covariance,
     solve,
     to_mean_and_root,
     to_natural,
@@ -56,6 +57,20 @@ def test_a_root_by_rotation_is_the_root(rng):
     np.testing.assert_allclose(
         root_by_rotation(natural), to_mean_and_root(natural)[1], rtol=1e-9, atol=1e-11
     )
+
+
+def test_a_covariance_that_rounding_made_indefinite_has_a_root(rng):
+    rotations = np.linalg.qr(rng.normal(size=(2, 4, 4)))[0]
+    values = np.array([[4.0, 1.0, 0.5, -1e-8], [4.0, 1.0, 0.5, 0.25]])
+    covariance = rotations * values[:, None] @ np.swapaxes(rotations, -1, -2)
+    root = root_of_covariance(tf.constant(covariance), tf.constant(1e-6, tf.float64)).numpy()
+    np.testing.assert_array_equal(root, np.tril(root))
+    assert (np.diagonal(root, axis1=-2, axis2=-1) > 0).all()
+    least = np.maximum(values, 1e-6)
+    expected = rotations * least[:, None] @ np.swapaxes(rotations, -1, -2)
+    np.testing.assert_allclose(root @ np.swapaxes(root, -1, -2), expected, atol=1e-12)
+    alone = root_of_covariance(tf.constant(covariance[1:]), tf.constant(1e-6, tf.float64))
+    np.testing.assert_allclose(alone, np.linalg.cholesky(covariance[1:]), atol=1e-12)
 
 
 @SHAPES

@@ -129,8 +129,9 @@ def test_kmeans_looks_at_a_subsample():
     "data, num_inducing, match",
     [
         (X, 201, "num_inducing must be between 1 and the 200 rows of X, got 201"),
-        (X, 0, "num_inducing must be between 1"),
-        (X, -3, "num_inducing must be between 1"),
+        (X, 0, "num_inducing must be at least 1"),
+        (X, -3, "num_inducing must be at least 1"),
+        (X, 5.0, "num_inducing must be a whole number"),
         (X[:, 0], 5, r"X must have shape \[N, .\].*X\[:, None\]"),
         (X[:0], 1, "X has no rows"),
         (np.where(X > 2, np.nan, X), 5, "X holds nan"),
@@ -219,6 +220,21 @@ def test_greedy_variance_goes_where_the_weight_is():
     assert abs(greedy_variance(X, 5, kernel)).mean() > 1.2
 
 
+def test_greedy_variance_adds_up_the_weights_of_equal_rows():
+    X, _ = make_data(30)
+    weight = np.arange(30.0)
+    kernel = gpflow.kernels.SquaredExponential()
+    once = greedy_variance(X, 8, kernel, weight=weight)
+    apart = greedy_variance(np.vstack([X, X]), 8, kernel, weight=[*np.zeros(30), *weight])
+    np.testing.assert_array_equal(apart, once)
+
+
+def test_greedy_variance_refuses_several_outputs():
+    kernel = gpflow.kernels.SharedIndependent(gpflow.kernels.SquaredExponential(), 2)
+    with pytest.raises(ValueError, match="single output, got SharedIndependent"):
+        greedy_variance(make_data(30)[0], 8, kernel)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("whiten", [True, False])
 def test_exchange_keeps_predictions_at_the_new_points(whiten):
@@ -263,6 +279,18 @@ def test_exchange_keeps_what_is_not_trainable():
     assert flags == [False, True, False]
     with pytest.raises(ValueError, match="max_inducing must be at least 1, got 0"):
         reselect(model, (X, Y), 0)
+
+
+def test_exchange_where_rounding_exceeds_the_jitter():
+    X, Y = make_data(200)
+    kernel = gpflow.kernels.SquaredExponential(1e12, lengthscales=3.0)
+    model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), X[:8].copy())
+    model.natgrad_step((X, Y))
+    before = model.predict_f(X[8:88])[0]
+    with pytest.warns(UserWarning, match="Kuu needed a jitter"):
+        gb.inducing_points.exchange(model, X[8:88])
+    # The jitter of Kuu is 1e-3, and 1e-9 of the prior's variance; f changes by as much.
+    np.testing.assert_allclose(model.predict_f(X[8:88])[0], before, atol=1e-6 * np.ptp(before))
 
 
 def test_exchange_refuses():

@@ -107,6 +107,17 @@ def test_draws_of_gpflows_multi_class_favor_the_largest_f():
     assert gb.prediction.mutual_information(model, X).shape == (12,)
 
 
+def test_joint_draws_where_rounding_exceeds_the_jitter():
+    X, Y = make_data(60)
+    kernel = gpflow.kernels.SquaredExponential(1e12, lengthscales=3.0)
+    model = gb.models.BSVM(kernel, Hinge(), X[:8].copy())
+    model.natgrad_step((X, Y))
+    F = draw_f(model, X, num_samples=2000)[..., 0]
+    mean, variance = (part.numpy()[:, 0] for part in model.predict_f(X))
+    assert (abs(F.mean(axis=0) - mean) < 4 * np.sqrt(variance / 2000)).all()
+    np.testing.assert_allclose(F.var(axis=0), variance, rtol=0.15)
+
+
 def test_too_many_rows_for_their_covariance(three, monkeypatch):
     monkeypatch.setattr(uncertainty, "MOST_ROWS", 5)
     with pytest.raises(ValueError, match=r"joint draws of 6 rows .* at most 5 rows"):

@@ -199,6 +199,13 @@ def test_diagnostics(data):
     assert (draws.rhat() < 1.03).all() and (draws.effective_draws() > 400).all()
 
 
+@pytest.mark.parametrize("number", [2, 4, 8])
+def test_few_draws_are_no_more_than_so_many(data, number):
+    samples = Gibbs(number, 0, num_chains=3).run(make_model(data), data)
+    effective = samples.effective_draws()
+    assert (effective > 0).all() and (effective <= 3 * number * np.log10(number) + 1e-9).all()
+
+
 @pytest.mark.slow
 def test_hmc_shows_its_progress(data, monkeypatch):
     bars = []
