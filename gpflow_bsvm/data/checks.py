@@ -130,7 +130,10 @@ def check_weights(
         return np.ones((num_rows, 1), dtype)
     refuse_masked(sample_weight, "sample_weight")
     try:
-        weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(num_rows, 1)
+        weights: AnyNDArray = np.asarray(sample_weight, dtype)
+        if weights.shape not in ((num_rows,), (num_rows, 1)):
+            raise ValueError(f"the shape is {list(weights.shape)}")
+        weights = weights.reshape(num_rows, 1)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"sample_weight must be {num_rows} numbers, one for each row: {error}"

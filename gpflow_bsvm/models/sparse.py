@@ -76,7 +76,8 @@ class SparseFeatures(gpflow.models.GPModel):
             raise ValueError(
                 f"{type(self).__name__} needs independent latent functions, not a "
                 f"{posterior.__name__}: use one kernel with num_latent_gps, or SharedIndependent / "
-                "SeparateIndependent with their own inducing variables"
+                "SeparateIndependent with an inducing variable such as "
+                "SharedIndependentInducingVariables(InducingPoints(Z))"
             )
         self._warn_of_duplicates()
         check_num_data(getattr(self, "num_data", None))

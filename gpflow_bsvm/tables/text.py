@@ -64,7 +64,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     if not text.strip():
         raise ValueError("it is empty, without a header line")
     if "\0" in text:
-        raise ValueError("it is not text, or it needs an encoding such as encoding='utf-16'")
+        raise ValueError("it is not text, or it needs an encoding such as 'utf-16' or 'utf-32'")
     return text, found
 
 

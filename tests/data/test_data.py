@@ -134,6 +134,11 @@ def test_num_data_scales_a_dataset(data):
     assert_same_state(state(one), state(two), 1e-10)
 
 
+def test_more_rows_than_num_data_in_a_dataset_are_warned_of(data):
+    with pytest.warns(UserWarning, match="num_data is 10, but the data have 50 rows"):
+        CAVI(max_steps=1).run(make_model(data, num_data=10), dataset_of(data, [20, 30]))
+
+
 # --- bad input -----------------------------------------------------------------------------------
 
 

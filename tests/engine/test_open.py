@@ -112,7 +112,8 @@ def test_good_labels_of_any_type(data, encoding):
 @pytest.mark.parametrize(
     "weight, match",
     [
-        (np.ones(59), "must be 60 numbers, one for each row: .* size 59"),
+        (np.ones(59), "must be 60 numbers, one for each row: the shape is .59."),
+        (np.ones((30, 2)), r"must be 60 numbers, one for each row: the shape is .30, 2."),
         (-np.ones(60), "finite and non-negative"),
         (np.full(60, np.nan), "finite and non-negative"),
         (np.full(60, np.inf), "finite and non-negative"),
