@@ -19,6 +19,7 @@ from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..models import BSVM
 from ..prediction.marginals import predict_marginals
+from .rough import lengthscales
 from .specification import LOSSES, NUM_LEVELS, Data, Specification, centres, distinct, make_model
 from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
@@ -165,7 +166,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     using more inducing points (`SCALE_GROWTH`). Also fit the temperature of `OneVsRestLevelHinge`,
     if calibrate="auto".
     """
-    if not _lengthscales(model):
+    if not lengthscales(model):
         return
     num_latents, num_inducing = model.q_shape
     Z = _inducing_points(model)
@@ -178,7 +179,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     other = _other_q(spec._replace(Z=Z), model, rows)
-    scales = [*_lengthscales(model), *_lengthscales(other)]
+    scales = [*lengthscales(model), *lengthscales(other)]
     refits = held_out.Refits(rows, model)
     learned = [scale.numpy() for scale in scales]
 
@@ -206,13 +207,6 @@ def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
             if nats[factor] < max(nats.values()) - NO_WEIGHT:
                 break
     return float(np.exp(softmax(list(nats.values())) @ np.log(list(nats))))
-
-
-def _lengthscales(model: BSVM) -> list[gpflow.Parameter]:
-    """:return: trainable lengthscales without repetition."""
-    named = gpflow.utilities.parameter_dict(model.kernel)
-    found = [p for name, p in named.items() if name.endswith(".lengthscales") and p.trainable]
-    return list({id(p): p for p in found}.values())
 
 
 def _assign(

@@ -24,6 +24,7 @@ from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
+from .rough import learn_from_shorter
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 
 #: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
@@ -34,6 +35,10 @@ LEARN_PART = 0.25
 MOST_LEARN_ROWS = 5_000
 FEWEST_LEARN_ROWS = 1_000
 LEARN_WORK = 5e8
+#: While each of D lengthscales is tried, rows * D L M^2 stays below LEARN_WORK / ROUGH_PART, except
+#: for this minimum of rows.
+ROUGH_PART = 2
+FEWEST_ROUGH_ROWS = 300
 #: The assumed share of an ordered class without rows, for the initial thresholds.
 NO_ROWS = 1e-3
 #: While penalty, epsilon and kernel are learned, labels are clipped at this distance from their
@@ -81,7 +86,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
         if model.q_shape == like.q_shape:
             model.assign_natural(like.natural())
     learns = spec.learn_kernel or spec.learned
-    return InitialModel(model, learn(spec, model, data) if learns else None)
+    return InitialModel(model, learn(spec, model, data, like is None) if learns else None)
 
 
 def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
@@ -117,8 +122,12 @@ def freeze(spec: Specification, model: BSVM) -> None:
         gpflow.set_trainable(model.kernel, False)
 
 
-def learn(spec: Specification, model: BSVM, data: Data) -> History:
-    """Learn the trainable parameters from a subset of the rows, at fixed inducing points."""
+def learn(spec: Specification, model: BSVM, data: Data, is_first: bool) -> History:
+    """
+    Learn the trainable parameters from a subset of the rows, at fixed inducing points.
+
+    :param is_first: whether to look for a rough column, see `rough`.
+    """
     freeze(spec, model)
     num_latents, num_inducing = model.q_shape
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
@@ -133,7 +142,16 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
         warnings.simplefilter("ignore", ConvergenceWarning)
         rows = opened(model, (X, Y, weight))
         run = partial(VEM().run, model, rows, progress=spec.stages.bar)
-        return _with_few_points(model, run) if spec.kernel is None and not spec.linear else run()
+        if spec.kernel is not None or spec.linear:
+            return run()
+        learned = partial(_with_few_points, model, run)
+        history = learned()
+        if is_first and spec.learn_kernel:
+            affordable /= ROUGH_PART * X.shape[1]
+            number = int(max(affordable, FEWEST_ROUGH_ROWS))
+            some = at_most(number, (X, Y, weight), spec.seed, classes=spec.is_classifier)
+            history = learn_from_shorter(model, rows, opened(model, some), learned) or history
+        return history
 
 
 def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
