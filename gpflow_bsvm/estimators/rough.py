@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import gpflow
 import numpy as np
@@ -30,6 +31,8 @@ from ..models import BSVM
 FACTORS = (0.1, 0.03)
 #: Columns with fewer distinct values are skipped: f cannot be rough in them.
 FEWEST_VALUES = 10
+#: With more such columns, none is tried.
+MOST_COLUMNS = 30
 #: Number of sweeps for each lengthscale that is tried.
 SWEEPS = 6
 
@@ -64,33 +67,51 @@ class Bound:
         ascent, _ = self._climb(start, self._share, (), zero, SWEEPS, projected)
         return float(ascent.point.value) + float(self._hyper.log_prior_density())
 
+    def at(self, trial: Trial) -> float:
+        """:return: the bound with other lengthscales. Parameters are as before at the end."""
+        variable = trial.parameter.unconstrained_variable
+        start = variable.numpy()
+        trial.parameter.assign(trial.values)
+        bound = self()
+        variable.assign(start)
+        return bound
 
-def shorter(model: BSVM, rows: ArraySource) -> tuple[gpflow.Parameter, AnyNDArray] | None:
+
+class Trial(NamedTuple):
+    """A parameter, and lengthscales to assign to it."""
+
+    parameter: gpflow.Parameter
+    values: AnyNDArray
+
+
+class Place(NamedTuple):
+    """The lengthscale of a column."""
+
+    parameter: gpflow.Parameter
+    column: int
+
+    def times(self, factor: float) -> Trial:
+        """:return: all lengthscales, with this one multiplied by the factor."""
+        values = self.parameter.numpy()
+        values[self.column] *= factor
+        return Trial(self.parameter, values)
+
+
+def shorter(model: BSVM, rows: ArraySource) -> Trial | None:
     """
-    :return: a parameter and its lengthscales, one of them multiplied by one of `FACTORS`, with the
-        largest bound; None if none raises the bound. The column is chosen with the first factor.
+    :return: lengthscales, one of them multiplied by one of `FACTORS`, with the largest bound; None
+        if none raises the bound. The first factor chooses the column.
     """
-    bound = Bound(model, rows)
-    before = bound()
-    tried: list[tuple[float, gpflow.Parameter, AnyNDArray]] = []
-
-    def attempt(parameter: gpflow.Parameter, column: int, factor: float) -> float:
-        start = parameter.unconstrained_variable.numpy()
-        values = parameter.numpy()
-        values[column] *= factor
-        parameter.assign(values)
-        tried.append((bound(), parameter, values))
-        parameter.unconstrained_variable.assign(start)
-        return tried[-1][0]
-
-    places = [(p, n) for p in lengthscales(model) if p.shape.rank for n in _many_valued(rows)]
-    if not places:
+    columns = _many_valued(rows)
+    arrays = [parameter for parameter in lengthscales(model) if parameter.shape.rank]
+    places = [Place(parameter, column) for parameter in arrays for column in columns]
+    if not 0 < len(places) <= MOST_COLUMNS:
         return None
-    _, best = max((attempt(*place, FACTORS[0]), number) for number, place in enumerate(places))
-    for factor in FACTORS[1:]:
-        attempt(*places[best], factor)
-    value, parameter, values = max(tried, key=lambda attempted: attempted[0])
-    return (parameter, values) if value > before else None
+    bound = Bound(model, rows)
+    first = [bound.at(place.times(FACTORS[0])) for place in places]
+    best = places[int(np.argmax(first))]
+    bounds = [max(first), *(bound.at(best.times(factor)) for factor in FACTORS[1:])]
+    return best.times(FACTORS[int(np.argmax(bounds))]) if max(bounds) > bound() else None
 
 
 def _many_valued(rows: ArraySource) -> list[int]:
@@ -116,7 +137,7 @@ def learn_from_shorter(
     before = Bound(model, rows)()
     hyper = Hyperparameters(model)
     kept = hyper.state(), model.natural()
-    found[0].assign(found[1])
+    found.parameter.assign(found.values)
     history = learn()
     if Bound(model, rows)() > before:
         return history
