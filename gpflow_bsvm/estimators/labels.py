@@ -73,8 +73,8 @@ def check_targets(y: AnyNDArray) -> None:
         if y.dtype.kind == "O" and not all(isinstance(label, str) for label in y):
             kinds = sorted({type(label).__name__ for label in y})
             raise ValueError(
-                f"y holds objects of type {' and '.join(kinds)}: convert it to numbers or to "
-                "strings, for instance by numpy.array(y, str)"
+                f"Unknown label type: y holds objects of type {' and '.join(kinds)}; convert it to "
+                "numbers or to strings, for instance by numpy.array(y, str)"
             )
         check_classification_targets(y)
         return

@@ -129,11 +129,9 @@ def learn(spec: Specification, model: BSVM, data: Data, is_first: bool) -> Histo
     :param is_first: whether to look for a rough column, see `rough`.
     """
     freeze(spec, model)
-    num_latents, num_inducing = model.q_shape
-    affordable = LEARN_WORK / (num_latents * num_inducing**2)
     part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
     wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
-    number = int(np.clip(affordable, FEWEST_LEARN_ROWS, wanted))
+    number = int(np.clip(_affordable(model), FEWEST_LEARN_ROWS, wanted))
     X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
@@ -146,12 +144,17 @@ def learn(spec: Specification, model: BSVM, data: Data, is_first: bool) -> Histo
             return run()
         learned = partial(_with_few_points, model, run)
         history = learned()
-        if is_first and spec.learn_kernel:
-            affordable /= ROUGH_PART * X.shape[1]
-            number = int(max(affordable, FEWEST_ROUGH_ROWS))
-            some = at_most(number, (X, Y, weight), spec.seed, classes=spec.is_classifier)
-            history = learn_from_shorter(model, rows, opened(model, some), learned) or history
-        return history
+        if not (is_first and spec.learn_kernel):
+            return history
+        number = int(max(_affordable(model) / (ROUGH_PART * X.shape[1]), FEWEST_ROUGH_ROWS))
+        some = at_most(number, (X, Y, weight), spec.seed, classes=spec.is_classifier)
+        return learn_from_shorter(model, rows, opened(model, some), learned) or history
+
+
+def _affordable(model: BSVM) -> float:
+    """:return: the number of rows for `LEARN_WORK`."""
+    num_latents, num_inducing = model.q_shape
+    return LEARN_WORK / (num_latents * num_inducing**2)
 
 
 def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:

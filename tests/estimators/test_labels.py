@@ -310,10 +310,10 @@ def test_labels_of_mixed_types_are_told():
     X = np.random.default_rng(0).normal(size=(10, 2))
     y = np.array(["a", 1] * 5, dtype=object)
     for form in (y, y.tolist(), pd.Series(y)):
-        with pytest.raises(ValueError, match="y holds objects of type int and str: convert"):
+        with pytest.raises(ValueError, match="y holds objects of type int and str; convert"):
             BSVMClassifier().fit(X, form)
     for values, kind in ((pd.Series([0, 1] * 5, dtype=object), "int"), (pd.cut(X[:, 0], 2), "Int")):
-        with pytest.raises(ValueError, match=f"y holds objects of type {kind}.*: convert"):
+        with pytest.raises(ValueError, match=f"y holds objects of type {kind}.*; convert"):
             BSVMClassifier().fit(X, values)
     for nothing in ({0, 1}, {0: 1}, (n for n in "ab")):
         with pytest.raises(ValueError, match="y should be a 1d array"):
