@@ -1,8 +1,8 @@
 """
 Kernels that are learned from a short lengthscale.
 
-If f is rough in one column, such as a date, learning may end in a local optimum: a slightly shorter
-lengthscale of this column lowers the bound, and only a much shorter one raises it.
+If f is rough in one column, such as codes of names, learning may end in a local optimum: a slightly
+shorter lengthscale of this column lowers the bound, and only a much shorter one raises it.
 """
 
 from __future__ import annotations

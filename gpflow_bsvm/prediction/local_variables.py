@@ -81,14 +81,16 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
     check_hook(model.likelihood, "moments")
-    likelihood: Any = model.likelihood
-
-    def look(X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> Any:
-        _, square, cost = likelihood.moments(Fmu, Fvar, Y)
-        return square, cost
-
-    alpha, penalty = map_labelled(model, data, look)
+    alpha, penalty = map_labelled(model, data, _square_and_cost)
     return LocalVariables(alpha.numpy(), penalty.numpy())
+
+
+def _square_and_cost(
+    likelihood: Any, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """:return: E b^2 of each loss, and penalty times its cost, both [N, K]."""
+    _, square, cost = likelihood.moments(Fmu, Fvar, Y)
+    return square, cost
 
 
 @takes_estimators

@@ -82,9 +82,7 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     :return: [N].
     :raise ValueError: for bad data.
     """
-    source = open_data(model, data, part=True)
-    predict = model.predictor(log_density)
-    return np.asarray(map_over(source, lambda batch: predict(batch.X, batch.Y)))
+    return np.asarray(map_labelled(model, data, log_density))
 
 
 def probits(likelihood: Any, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
@@ -126,18 +124,12 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
     return map_over(source, look)
 
 
-def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
+def map_labelled(model: Model, data: Any, finish: Callable[..., Any]) -> Any:
     """
-    As in `map_f`.
-
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
-    :param function: a function of X, mean and variance of f, and Y, for the rows of a chunk.
+    :param finish: a function of the likelihood, X, mean and variance of f, and Y.
+    :return: the rows returned by `finish`, as tensors.
     """
     source = open_data(model, data, part=True)
-    predict = model.predictor()
-
-    def look(batch: Batch) -> Any:
-        mean, variance = predict(batch.X)
-        return function(batch.X, mean, variance, batch.Y)
-
-    return map_over(source, look)
+    predict = model.predictor(finish)
+    return map_over(source, lambda batch: predict(batch.X, batch.Y))

@@ -41,6 +41,24 @@ def learned(Z, rows, kernel=None):
     return initial_model(Specification(2, "levels", 2.0, kernel=kernel, Z=Z), rows)
 
 
+def test_only_the_first_default_kernel_is_also_learned_from_a_short_lengthscale(
+    Z, rows, monkeypatch
+):
+    asked = []
+
+    def noted(model, rows, some, learn):
+        asked.append((rows.num_rows, some.num_rows))
+
+    monkeypatch.setattr(training, "learn_from_shorter", noted)
+    monkeypatch.setattr(training, "FEWEST_ROUGH_ROWS", 30)
+    monkeypatch.setattr(training, "ROUGH_PART", 1e6)
+    first = learned(Z, rows).model
+    assert asked == [(60, 30)]
+    initial_model(Specification(2, "levels", 8.0, Z=Z), rows, first)
+    learned(Z, rows, kernel_of(1.0))
+    assert len(asked) == 1
+
+
 @pytest.mark.slow
 def test_a_kernel_learned_with_few_points_has_the_bound_of_all(Z, rows, monkeypatch):
     model, history = learned(Z, rows)
