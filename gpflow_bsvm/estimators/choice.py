@@ -49,11 +49,10 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: Candidates from soft to sharp, and the index where the search among levels starts. Levels
-#: estimate probabilities; a steep hinge is better for classes without overlap.
+#: Candidates from soft to sharp. Levels estimate probabilities; a steep hinge is better for classes
+#: without overlap.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
 LEVEL_PENALTIES = (1.0, 2.0, 8.0, 32.0)
-FIRST_OF_LEVELS = 1
 
 
 def candidates(
@@ -71,9 +70,12 @@ def candidates(
 
 
 def first_of(among: Sequence[Candidate]) -> Candidate:
-    """:return: the candidate to try first: levels with the second penalty, or else `among[0]`."""
-    levels = [candidate for candidate in among if candidate.loss == "levels"]
-    return levels[FIRST_OF_LEVELS] if len(levels) > 1 else among[0]
+    """
+    :return: the candidate to try first, which learns the kernel: the second penalty of the first
+        loss. With the softest penalty, f would be too smooth.
+    """
+    softest, *others = (one for one in among if one.loss == among[0].loss)
+    return others[0] if others else softest
 
 
 def _short(penalty: float) -> float:
@@ -97,8 +99,8 @@ def choose(
     :return: `spec` with the loss and penalty that maximize the held-out density (see
         `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with the learned kernel. The
         kernel's scale is selected last. Folds depend only on the data. All candidates and folds
-        share one kernel, which the first candidate learns from all rows: learning it in every fold
-        was no better.
+        share one kernel, which the first candidate learns from all rows; learning it in every fold
+        was no better. It is learned again only if another loss is selected.
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
@@ -127,8 +129,10 @@ def choose(
 
         best = between(among, held_out.find_peak(score, among, first))
         spec = spec._replace(loss=best.loss, penalty=best.penalty)
-        if best != first:
-            begun = initial_model(spec._replace(Z=Z), data, begun.model)
+        if best.loss != first.loss:
+            begun = initial_model(spec._replace(Z=Z), data, kept)
+        elif best != first:
+            begun = InitialModel(_other_q(spec._replace(Z=Z), kept, data), begun.history)
     if spec.learn_kernel:
         choose_scale(spec, begun.model, data)
     return spec, begun

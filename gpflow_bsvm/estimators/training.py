@@ -86,7 +86,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
         if model.q_shape == like.q_shape:
             model.assign_natural(like.natural())
     learns = spec.learn_kernel or spec.learned
-    return InitialModel(model, learn(spec, model, data, like is None) if learns else None)
+    return InitialModel(model, learn(spec, model, data) if learns else None)
 
 
 def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
@@ -122,12 +122,8 @@ def freeze(spec: Specification, model: BSVM) -> None:
         gpflow.set_trainable(model.kernel, False)
 
 
-def learn(spec: Specification, model: BSVM, data: Data, is_first: bool) -> History:
-    """
-    Learn the trainable parameters from a subset of the rows, at fixed inducing points.
-
-    :param is_first: whether to look for a rough column, see `rough`.
-    """
+def learn(spec: Specification, model: BSVM, data: Data) -> History:
+    """Learn the trainable parameters from a subset of the rows, at fixed inducing points."""
     freeze(spec, model)
     part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
     wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
@@ -144,7 +140,7 @@ def learn(spec: Specification, model: BSVM, data: Data, is_first: bool) -> Histo
             return run()
         learned = partial(_with_few_points, model, run)
         history = learned()
-        if not (is_first and spec.learn_kernel):
+        if not spec.learn_kernel:
             return history
         number = int(max(_affordable(model) / (ROUGH_PART * X.shape[1]), FEWEST_ROUGH_ROWS))
         some = at_most(number, (X, Y, weight), spec.seed, classes=spec.is_classifier)

@@ -75,6 +75,38 @@ def test_a_kernel_that_is_not_learned_keeps_its_scale(stripes, spec):
     np.testing.assert_array_equal(lengthscales, [1.0, 2.0])
 
 
+def with_best(place, spec, rows, monkeypatch):
+    """:return: the result of `choose` if this candidate is the best; the second learns first."""
+    monkeypatch.setattr(held_out, "find_peak", lambda score, among, first: float(place))
+    among = choice.candidates("auto", "auto", False)
+    assert choice.first_of(among) == among[1] == (spec.loss, spec.penalty)
+    return choice.choose(spec, among, rows)
+
+
+def test_the_kernel_is_that_of_the_first_candidate(stripes, spec, monkeypatch):
+    """Only its lengthscales are multiplied by a common factor."""
+    monkeypatch.setattr(choice, "SCALES", (1.0, 0.7))
+    expected = initial_model(spec, stripes)
+    other, begun = with_best(2, spec, stripes, monkeypatch)
+    assert (other.penalty, begun.model.likelihood.penalty.numpy()) == (8.0, 8.0)
+    assert begun.history.elbo == expected.history.elbo
+    for one, kernel in zip(begun.model.kernel.kernels, expected.model.kernel.kernels):
+        np.testing.assert_array_equal(one.variance, kernel.variance)
+    exponentials = [kernel.kernels[0] for kernel in (begun.model.kernel, expected.model.kernel)]
+    factors = np.divide(*(one.lengthscales.numpy() for one in exponentials))
+    np.testing.assert_allclose(factors, factors[0], rtol=1e-12)
+
+
+def test_the_kernel_is_learned_again_with_another_loss(stripes, spec, monkeypatch):
+    monkeypatch.setattr(choice, "choose_scale", lambda *about: None)
+    start = initial_model(spec, stripes).model
+    hinge = spec._replace(loss="hinge", penalty=16.0, Z=start.inducing_variable.Z.numpy())
+    expected = initial_model(hinge, stripes, start)
+    other, begun = with_best(4, spec, stripes, monkeypatch)
+    assert (other.loss, other.penalty) == ("hinge", 16.0)
+    assert begun.history.elbo == expected.history.elbo
+
+
 def test_what_has_no_lengthscales_has_no_scale(stripes):
     spec = Specification(2, "levels", 2.0, kernel=gpflow.kernels.Linear(), num_inducing=2)
     model = initial_model(spec._replace(learn_kernel=False), stripes).model
