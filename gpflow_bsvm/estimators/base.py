@@ -213,7 +213,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)
-        used = weight > 0
+        used = inputs.counting(weight)
         if reset:
             inputs.warn_of_little_weight(weight[used])
             self.fill_ = inputs.medians(X[used], self.kernel) if self.impute else None
