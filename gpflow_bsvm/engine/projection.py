@@ -206,7 +206,10 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
     values = parameter_dict(prior.kernel).items()
     shown = ", ".join(f"kernel{name} = {show(p.numpy())}" for name, p in values)
     if not np.isfinite(K).all():
-        return f"the kernel is not finite at the inducing points, with {shown}: standardize X"
+        single = ", or use float64 (ArcCosine rounds to NaN)" if K.dtype == np.float32 else ""
+        return (
+            f"the kernel is not finite at the inducing points, with {shown}: standardize X{single}"
+        )
     lost = [*filter(None, map(rounded, plain_points(prior.inducing_variable))), ""][0]
     if wrong := lost or no_covariance(K, np.diagonal(K, axis1=-2, axis2=-1)):
         return f"the kernel {type(prior.kernel).__name__} at the inducing points: {wrong}"

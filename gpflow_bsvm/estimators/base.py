@@ -213,7 +213,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)
-        used = weight > 0
+        used = inputs.counting(weight)
         if reset:
             inputs.warn_of_little_weight(weight[used])
             self.fill_ = inputs.medians(X[used], self.kernel) if self.impute else None
@@ -263,6 +263,19 @@ class BSVMEstimator(Attributes, BaseEstimator):
         check_known(y)
         Y, _ = self._encoding()(np.ravel(y)[:, None])
         return self._scaled(X), Y.astype(gpflow.config.default_float())
+
+    def weights_in_fit(self, rows: Any, sample_weight: Any = None) -> Any:
+        """
+        :param rows: (X, y), or rows read piece by piece, as in `fit`.
+        :param sample_weight: [N], as in `fit`.
+        :return: the weights [N] that a fit gives to these rows, including `class_weight`; None for
+            rows read piece by piece, which include their weights.
+        """
+        if source_of(rows) is not None:
+            return sample_weight
+        y = np.ravel(rows[1])
+        weight = inputs.repetitions(check_weights(sample_weight, len(y)))
+        return (weight * self._encoding()(y[:, None])[1])[:, 0]
 
     def __sklearn_tags__(self) -> Any:
         """:return: scikit-learn's tags."""

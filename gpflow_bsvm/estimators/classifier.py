@@ -121,6 +121,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     classes_: AnyNDArray = field(init=False)
     loss_: str = field(init=False)
     _told: AnyNDArray = field(init=False)  #: classes, some of which may have no rows yet
+    _balance: AnyNDArray = field(init=False)  #: weights of the classes for class_weight="balanced"
 
     def partial_fit(
         self,
@@ -242,9 +243,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
     def _numbering(self, values: AnyNDArray, totals: AnyNDArray | None = None) -> Encoding:
         """:return: the encoding for class labels [C] in the rows, and their total weights [C]."""
-        if totals is not None and self.class_weight == "balanced":
-            mean = totals.sum() / np.count_nonzero(totals)
-            weights = mean / np.where(totals > 0, totals, mean)
+        if self.class_weight == "balanced":
+            if totals is not None:
+                mean = totals.sum() / np.count_nonzero(totals)
+                self._balance = mean / np.where(totals > 0, totals, mean)
+            weights = getattr(self, "_balance", np.ones(len(self.classes_)))
         else:
             weights = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=self.classes_

@@ -77,6 +77,19 @@ def repetitions(weight: AnyNDArray) -> AnyNDArray:
     return weight * np.count_nonzero(weight) if is_share else weight
 
 
+def counting(weight: AnyNDArray) -> AnyNDArray:
+    """
+    :return: [N], True for rows of positive weight.
+    :raise ValueError: if there are none.
+    """
+    used = weight > 0
+    if not used.any():
+        raise ValueError(
+            "no row would count: sample_weight, times class_weight if given, is 0 in all rows"
+        )
+    return used
+
+
 def warn_of_little_weight(weight: AnyNDArray) -> None:
     """Warn of a small sum of weights."""
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):

@@ -87,9 +87,8 @@ class Survey(NamedTuple):
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C], rows of each label
     weights: AnyNDArray  #: [C], sums of their weights
-    weight: AnyNDArray  #: [1], of all rows
-    mean: AnyNDArray  #: [1, D]
-    var: AnyNDArray  #: [1, D]
+    mean: AnyNDArray  #: [C, D], of the rows of each label
+    var: AnyNDArray  #: [C, D]
     kept: AnyNDArray  #: a sample: random keys, labels, weights, y, X
 
     @property
@@ -103,12 +102,15 @@ class Survey(NamedTuple):
         rows = self.kept[np.argsort(self.kept[:, 0])]
         return np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
 
-    @property
-    def scaler(self) -> StandardScaler:
-        """:return: a scaler fitted to the statistics of all rows."""
-        weight = self.weight[0]
-        mean = self.mean[0]
-        var = self.var[0]
+    def scaler(self, factors: Any = 1.0) -> StandardScaler:
+        """
+        :param factors: [C, 1], or one number: factors of the rows' weights, by label.
+        :return: a scaler fitted to the statistics of all rows.
+        """
+        weights = self.weights[:, None] * factors
+        weight = weights.sum()
+        mean = (weights * self.mean).sum(axis=0) / weight
+        var = (weights * (self.var + (self.mean - mean) ** 2)).sum(axis=0) / weight
         scaler = StandardScaler()
         scaler.n_features_in_ = len(mean)
         scaler.n_samples_seen_ = np.float64(weight)
@@ -137,10 +139,9 @@ def _look(seed: int, classes: bool, batch: Batch) -> Survey:
     y = Y[:, :1] if Y.shape[1] else np.zeros((len(X), 1))  # of rows without labels
     label = y if classes else np.zeros_like(y)
     rows = np.column_stack([random_keys(batch, seed), label, weight, y, X])[weight[:, 0] > 0]
-    values = rows[:, 4:]
     counts = np.ones(len(X), int)
-    no_spread = np.zeros_like(values)
-    return _merged(Survey(label[:, 0], counts, weight[:, 0], rows[:, 2], values, no_spread, rows))
+    known = np.where(weight > 0, X, 0.0)  # 0 times a square that overflows would be NaN
+    return _merged(Survey(label[:, 0], counts, weight[:, 0], known, np.zeros_like(known), rows))
 
 
 def _both(one: Survey, other: Survey) -> Survey:
@@ -159,13 +160,17 @@ def _merged(parts: Survey) -> Survey:
             "right column?"
         )
     counts, weights = (np.bincount(index, part) for part in (parts.counts, parts.weights))
-    weight = parts.weight.sum(keepdims=True)
-    total = weight[0] or 1.0
-    mean = parts.weight @ parts.mean / total
-    var = parts.weight @ (parts.var + (parts.mean - mean) ** 2) / total
+    share = parts.weights / np.where(weights > 0, weights, 1.0)[index]
+    mean = _sums(share, parts.mean, index)
+    var = _sums(share, parts.var + (parts.mean - mean[index]) ** 2, index)
     rows = parts.kept[np.argsort(parts.kept[:, 0])]
     some = few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]
-    return Survey(values, counts, weights, weight, mean[None], var[None], rows[some])
+    return Survey(values, counts, weights, mean, var, rows[some])
+
+
+def _sums(share: AnyNDArray, columns: AnyNDArray, index: AnyNDArray) -> AnyNDArray:
+    """:return: [C, D], for each label the sums of `columns` [n, D] times `share` [n]."""
+    return np.stack([np.bincount(index, share * column) for column in columns.T], axis=-1)
 
 
 class Prepared(Derived):
@@ -249,18 +254,20 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found: Survey = stages.result("survey", partial(survey, source, seed, classes))
-    if not found.weight[0]:
-        raise ValueError("sample_weight must not be all zero: no row would count")
+    inputs.counting(found.weights)
     source.known_rows = found.num_rows
     estimator.fill_ = None
     encoding = estimator._learn_survey(rows, found)
     X, Y, weight = found.sample
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
-    given = X, np.asarray(Y, X.dtype), (weight[:, None] * factors)[:, 0]
-    data = inputs.merge_equal(given)
+    weighted = (weight[:, None] * factors)[:, 0]
+    used = inputs.counting(weighted)
+    inputs.warn_of_little_weight(weighted[used])
+    data = inputs.merge_equal((X[used], np.asarray(Y, X.dtype)[used], weighted[used]))
     names = getattr(rows, "features", None)
-    sample, codes = estimator._learn_scale(data, found.scaler, names)
+    scaler = found.scaler(encoding(found.values[:, None])[1])
+    sample, codes = estimator._learn_scale(data, scaler, names)
     complete = len(weight) < SAMPLE_ROWS or len(weight) == found.num_rows
     if complete and stages.place("survey"):  # a stored survey must be of these rows
         for _ in source.chunks():
@@ -269,7 +276,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     if not complete:
         model = estimator.model_
         model.num_data = None
-        scale_up(model, 1 / float(weight.sum() / found.weight[0]))
+        scale_up(model, float(found.weights.sum() / weight.sum()))
         prepared = Prepared(source, estimator.scaler_, encoding)
         estimator.history_ = fit_q(spec, model, prepared, "q of all rows")
         model.num_data = found.num_rows

@@ -1,7 +1,8 @@
 """Predictions of a fitted model: marginals, probabilities, their calibration and uncertainty.
 
 The model may also be an estimator, such as `gpflow_bsvm.BSVMClassifier`, with the user's unscaled
-rows and labels. Results for a `gpflow_bsvm.BSVMRegressor` are in units of y.
+rows and labels; its `class_weight` then also multiplies weights, as in its fit. Results for a
+`gpflow_bsvm.BSVMRegressor` are in units of y.
 """
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do

@@ -23,6 +23,9 @@ class Fitted(Protocol):
     def as_model_sees(self, rows: Any, labelled: bool = True) -> Any:
         """:return: rows as the model's input: scaled, with encoded labels."""
 
+    def weights_in_fit(self, rows: Any, sample_weight: Any) -> Any:
+        """:return: the weights that a fit gives to these rows with labels."""
+
 
 #: Names of arguments for rows, and whether the rows have labels.
 _ROWS = {"X": False, "Xnew": False, "data": True}
@@ -56,8 +59,8 @@ def in_units_of_y(
     :param convert: a function that converts a regressor's result to units of y, given scale and
         center of y; None if the result has no such units.
     :return: a decorator for functions of a model and rows. These then also accept a fitted
-        estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_` and
-        `as_model_sees` (and `units_of_y` if it standardizes y). Anything else raises a TypeError.
+        estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs the members of
+        `Fitted` (and `units_of_y` if it standardizes y). Anything else raises a TypeError.
     """
 
     def decorated(function: F) -> F:
@@ -79,6 +82,9 @@ def in_units_of_y(
                 if given.arguments.get(name) is not None:
                     rows = given.arguments[name]
                     given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
+                    if "sample_weight" in signature.parameters:
+                        weight = model.weights_in_fit(rows, given.arguments.get("sample_weight"))
+                        given.arguments["sample_weight"] = weight
             answer = function(model.model_, *given.args[1:], **given.kwargs)
             if convert is None:
                 return answer

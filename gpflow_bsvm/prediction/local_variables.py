@@ -21,7 +21,7 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
 from ..likelihoods.base import check_hook
-from .estimators import takes_estimators
+from .estimators import in_units_of_y, of_moments, takes_estimators
 from .marginals import map_labelled
 
 
@@ -180,7 +180,7 @@ def augmented_elbo(
     return float(sum_over(rows, partial(bound, q), given) - q.kl)
 
 
-@takes_estimators
+@in_units_of_y(of_moments)
 def predict_f_given(
     model: Model, data: Any, local_variables: Any, Xnew: Any
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -195,9 +195,10 @@ def predict_f_given(
     not depend on the model's q. Class probabilities given lambda are
     `model.likelihood.predict_mean_and_var(Xnew, mean, variance)[0]`.
 
-    :param model: a model for two classes or one-vs-rest (with `local_sites`).
+    :param model: a model whose losses depend on one latent function each (with `local_sites`), such
+        as one for two classes, one-vs-rest, or regression.
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
-    :param local_variables: lambda, [N, L], positive.
+    :param local_variables: lambda, [N, K], positive, for the losses of `local_variables`.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :return: mean and variance of f, both [N', L].
     :raise ValueError: for bad data, a lambda of the wrong shape or not positive, or no
@@ -206,8 +207,8 @@ def predict_f_given(
     check_hook(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data))
     likelihood = model.likelihood
-    shape = (rows.num_rows, model.q_shape[0])
-    precisions = 1 / _positive(local_variables, "local_variables", shape)
+    losses = partial(compiled_alpha.bind(likelihood), compiled_solve(model.natural()))
+    precisions = 1 / _positive(local_variables, "local_variables", map_over(rows, losses).shape)
     sites: Any = likelihood.local_sites
 
     def look(part: Projected, w: tf.Tensor) -> Any:

@@ -119,3 +119,12 @@ def test_inducing_points_that_are_too_close(data):
     )
     with pytest.raises(ValueError, match=r"inducing points are too close .*variance = 1.e.15"):
         CAVI().run(model, data)
+
+
+def test_a_kernel_that_is_nan_in_single_precision_asks_for_double():
+    """GPflow's ArcCosine takes the arc cosine of a number that rounds to more than 1."""
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        Z = np.random.default_rng(0).normal(size=(50, 1)).astype(np.float32)
+        model = gb.models.BSVM(gpflow.kernels.ArcCosine(), gb.likelihoods.Hinge(), Z)
+        with pytest.raises(ValueError, match=r"is not finite .*, or use float64 \(ArcCosine"):
+            model.prior_factor()

@@ -52,8 +52,8 @@ def test_a_survey_finds_what_all_rows_say(data):
     np.testing.assert_array_equal(found.values, [2, 4])
     np.testing.assert_array_equal(found.counts, [(Y == 2).sum(), (Y == 4).sum()])
     assert found.num_rows == N
-    np.testing.assert_allclose(found.weight, weight.sum())
-    np.testing.assert_allclose(found.scaler.mean_, np.average(X, axis=0, weights=weight))
+    np.testing.assert_allclose(found.weights.sum(), weight.sum())
+    np.testing.assert_allclose(found.scaler().mean_, np.average(X, axis=0, weights=weight))
     rows = np.column_stack([*found.sample[:2], found.sample[2]])
     expected = np.column_stack([X, Y, weight])
     np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
@@ -63,7 +63,7 @@ def test_the_scaler_is_that_of_all_rows(data):
     X, Y = data
     X = np.column_stack([X, 100 + X[:, 0], np.full(N, 7.0)])  # the last is constant
     weight = np.where(np.arange(N) < 80, 0.0, np.linspace(0.5, 1.5, N))  # two chunks without weight
-    found, expected = look((X, Y), weight).scaler, StandardScaler().fit(X, sample_weight=weight)
+    found, expected = look((X, Y), weight).scaler(), StandardScaler().fit(X, sample_weight=weight)
     for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
         both = (getattr(one, name) for one in (found, expected))
         np.testing.assert_allclose(*both, rtol=1e-12, atol=1e-24)
@@ -88,7 +88,7 @@ def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
 def test_prepared_rows_are_scaled_and_numbered(data):
     X, Y = data
     found, source = look(data), open_source(blocks(*data), Rows(), CHUNK_ROWS)
-    prepared = Prepared(source, found.scaler, numbering(found, [1.0, 3.0]))
+    prepared = Prepared(source, found.scaler(), numbering(found, [1.0, 3.0]))
     (batch,) = prepared.chunks()
     np.testing.assert_allclose(batch.X, (X - X.mean(0)) / X.std(0), atol=1e-12)
     np.testing.assert_array_equal(batch.Y, (Y == 4).astype(float))
@@ -167,6 +167,25 @@ def test_classes_weigh_as_in_memory(data):
         _, weights = numbers(np.array([2.0, 4.0]))
         expected = compute_class_weight(wanted, classes=np.array([2, 4]), y=data[1][:, 0])
         np.testing.assert_allclose(weights, expected)
+
+
+@pytest.mark.parametrize("wanted", ["balanced", {2: 3.0, 4: 0.5, 6: 1.0}, {2: 3.0, 4: 1.0, 6: 0.0}])
+def test_rows_weighted_by_class_give_the_fit_of_arrays(data, wanted):
+    """Also its scaler, and rows of a class of weight 0 do not count."""
+    X, Y = data
+    Y = np.where(X[:, 1:] > 1, 6.0, Y)
+    expected = make(class_weight=wanted).fit(X, Y[:, 0])
+    found = make(class_weight=wanted).fit(blocks(X, Y))
+    np.testing.assert_allclose(found.scaler_.mean_, expected.scaler_.mean_, atol=1e-12)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-8)
+
+
+def test_rows_without_weight_are_refused_and_little_weight_is_told(data):
+    for rows in (data[0], data[1][:, 0]), (blocks(*data),):
+        with pytest.raises(ValueError, match=r"no row would count: .* class_weight .* is 0"):
+            make(class_weight={2: 0.0, 4: 0.0}).fit(*rows)
+    with pytest.warns(UserWarning, match=f"weights of {N} rows sum to 1: .* repetitions"):
+        make().fit(blocks(*data, np.full(N, 1 / N)))
 
 
 def test_balanced_classes_are_those_of_repeated_rows(data):
@@ -250,9 +269,10 @@ def test_rows_of_weight_0_are_not_there(data):
     rows, wanted = (np.column_stack(seen.sample) for seen in (found, expected))
     # Chunks of other rows are in another order.
     np.testing.assert_array_equal(np.sort(rows, axis=0), np.sort(wanted, axis=0))
-    np.testing.assert_allclose(found.scaler.var_, expected.scaler.var_, rtol=1e-12)
-    assert found.weight == expected.weight and found.num_rows == N
-    assert look(data, np.repeat([0.0, 1.0], [120, N - 120])).scaler.mean_.shape == (2,)
+    np.testing.assert_allclose(found.scaler().var_, expected.scaler().var_, rtol=1e-12)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    assert found.num_rows == N
+    assert np.isfinite(look(data, np.repeat([0.0, 1.0], [120, N - 120])).scaler().mean_).all()
     with pytest.warns(UserWarning, match="all rows with positive weight are of class 2"):
         one = make().fit(blocks(X, Y, (Y[:, 0] == 2) * 1.0))
     assert one.classes_.tolist() == [2, 4] and (one.predict(X) == 2).all()

@@ -52,6 +52,20 @@ def test_labels_of_an_estimators_rows_are_its_users(moons):
         gb.prediction.predict_log_density(named, (X, np.full(len(X), "maybe")))
 
 
+@pytest.mark.parametrize("class_weight", [{0: 1.0, 1: 5.0}, "balanced"])
+def test_rows_weigh_as_in_the_estimators_fit(moons, class_weight):
+    X, y = (part[20:] for part in moons)
+    X, y = X[(y == 1) | (X[:, 0] < 0)], y[(y == 1) | (X[:, 0] < 0)]
+    fitted = fixed(loss="hinge", calibrate=True, class_weight=class_weight).fit(X, y)
+    link = [float(part.numpy()) for part in fitted.model_.likelihood.link_parameters.values()]
+    half = len(y) // 2
+    pieces = gb.data.Blocks([(X[:half], y[:half, None]), (X[half:], y[half:, None])])
+    share = {"sample_weight": np.full(len(y), 1 / len(y))}  # a fit rescales these to 1
+    for rows, weight in (((X, y), {}), ((X, y), share), (pieces, {})):
+        found = gb.prediction.calibrate(fitted, rows, **weight)
+        np.testing.assert_allclose(list(found.values()), link, rtol=1e-4)
+
+
 def test_what_is_neither_model_nor_estimator_is_refused(moons):
     with pytest.raises(TypeError, match=r"margin needs a model .* or an estimator, got dict"):
         gb.prediction.margin({}, moons[0])

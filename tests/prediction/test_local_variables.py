@@ -274,8 +274,18 @@ def test_prediction_given_lambda_is_the_papers():
     np.testing.assert_allclose(p, stats.norm.cdf(mean / np.sqrt(1 + variance)), rtol=1e-8)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("make", [Hinge, lambda *how: OneVsRest(3, *how)])
+def in_regression(penalty, bound):
+    return gb.likelihoods.EpsilonInsensitive(penalty, 0.1, bound)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(Hinge, marks=pytest.mark.slow),
+        pytest.param(lambda *how: OneVsRest(3, *how), marks=pytest.mark.slow),
+        in_regression,
+    ],
+)
 def test_given_one_over_the_mean_of_one_over_lambda_it_is_a_sweep(make):
     X, _ = make_data()
     likelihood = make(1.5, "augmented")
@@ -289,6 +299,20 @@ def test_given_one_over_the_mean_of_one_over_lambda_it_is_a_sweep(make):
     model.natgrad_step((X, Y), 1.0)
     for one, two in zip(found, model.predict_f(X)):
         np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
+
+
+def test_prediction_given_lambda_is_in_units_of_y():
+    X, _ = make_data()
+    y = 100 + 7 * X[:, 0]
+    regressor = gb.BSVMRegressor(learn_kernel=False, num_inducing=8, penalty=0.2, epsilon=0.3)
+    regressor.fit(X, y)
+    scale, center = regressor.units_of_y
+    lam = np.full((len(X), 2), 0.5)
+    mean, variance = predict_f_given(regressor, (X, y), lam, X)
+    rows = regressor.as_model_sees((X, y), labelled=True)
+    wanted = predict_f_given(regressor.model_, rows, lam, rows[0])
+    np.testing.assert_allclose(mean, scale * wanted[0] + center)
+    np.testing.assert_allclose(variance, scale**2 * wanted[1])
 
 
 @pytest.mark.slow
