@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
+from .cells import (
+    DATES,
+    NUMBERS,
+    arrow,
+    as_float,
+    as_labels,
+    as_text,
+    as_truth,
+    compute,
+    is_a,
+    without,
+)
 from .columns import TRUTH, Column, days, first_unlike, times
 from .formats import Format
 from .labels import MOST_CLASSES, as_written, check_are_classes
@@ -51,6 +62,10 @@ ODDITIES = {
         *(0, "if they are keys, give drop={}, because close values become equal"),
     ),
 }
+#: Those of which one value is enough: as a pattern, and numbers for columns of numbers.
+_RARE = [pattern for pattern, share, _ in ODDITIES.values() if not share]
+_RARE_TEXTS = rf"^\s*({'|'.join(_RARE)})\s*$"
+_RARE_NUMBERS = [1 - 10.0**digits for digits in range(2, 16)]
 
 
 class Survey:
@@ -58,7 +73,8 @@ class Survey:
     The values of a column.
 
     :ivar seen: distinct values, each with its first row; None is a missing value. After
-        `MOST_CLASSES` values, only values that may mean a missing value are added.
+        `MOST_CLASSES` values, only values that may mean a missing value, and one rare value of
+        `ODDITIES` in every batch, are added.
     :ivar order: the values in the order of their type, if their type has an order.
     """
 
@@ -93,7 +109,22 @@ class Survey:
             )
         if not (self.many and self._are_plain(cells)):
             self._look(as_labels(cells))
+        if self.many and not self._reading.is_prediction:
+            self._look_for_rare(cells)
         self.rows += len(cells)
+
+    def _look_for_rare(self, cells: Any) -> None:
+        if self.missing != MISSING:  # the usual texts are never rare numbers
+            cells = self._fitted(cells)
+        if is_a(self.kind):
+            rare = compute.match_substring_regex(as_text(cells), _RARE_TEXTS)
+        elif is_a(self.kind, NUMBERS):
+            rare = compute.is_in(arrow.array(as_float(cells)), value_set=arrow.array(_RARE_NUMBERS))
+        else:
+            return
+        row = compute.index(rare, True).as_py()
+        if row >= 0:
+            self.seen.setdefault(cells[row].as_py(), self.rows + row)
 
     def _are_plain(self, cells: Any) -> bool:
         """:return: True for numbers without missing values, the usual case."""
