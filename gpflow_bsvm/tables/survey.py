@@ -8,18 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .cells import (
-    DATES,
-    NUMBERS,
-    arrow,
-    as_float,
-    as_labels,
-    as_text,
-    as_truth,
-    compute,
-    is_a,
-    without,
-)
+from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
 from .columns import TRUTH, Column, days, first_unlike, times
 from .formats import Format
 from .labels import MOST_CLASSES, as_written, check_are_classes
@@ -36,6 +25,8 @@ _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 _AS_DATES = "dates are read as in 2020-01-31 12:30 and times as in 15:30: convert the column, "
+#: Most strings in an error that do not fit.
+_MOST_ODD = 3
 #: Most characters of a string that may mean a missing value.
 _MOST_SIGNS = 40
 #: Values have units if there are this many different values, and this share of them has a unit.
@@ -107,11 +98,20 @@ class Survey:
                 f"column {self.name!r} is of type {cells.type} in {self._files[-1][0]}, but "
                 f"{self.kind} in the files before it: save all with the same type"
             )
+        fitting = self.fitting
         if not (self.many and self._are_plain(cells)):
             self._look(as_labels(cells))
+        if self.many and fitting and not self.fitting:
+            self._keep_odd(cells, fitting[0])
         if self.many and not self._reading.is_prediction:
             self._look_for_rare(cells)
         self.rows += len(cells)
+
+    def _keep_odd(self, cells: Any, spelling: Spelling) -> None:
+        """Keep strings that do not fit, for the error that names them."""
+        texts = without(as_text(cells), self.missing)
+        for text in spelling.odd(texts)[:_MOST_ODD]:
+            self.seen.setdefault(text, self.rows + compute.index(texts, text).as_py())
 
     def _look_for_rare(self, cells: Any) -> None:
         if self.missing != MISSING:  # the usual texts are never rare numbers
@@ -119,7 +119,8 @@ class Survey:
         if is_a(self.kind):
             rare = compute.match_substring_regex(as_text(cells), _RARE_TEXTS)
         elif is_a(self.kind, NUMBERS):
-            rare = compute.is_in(arrow.array(as_float(cells)), value_set=arrow.array(_RARE_NUMBERS))
+            numbers = compute.cast(cells, arrow.float64(), safe=False)
+            rare = compute.is_in(numbers, value_set=arrow.array(_RARE_NUMBERS))
         else:
             return
         row = compute.index(rare, True).as_py()
@@ -305,7 +306,9 @@ class Survey:
         if numbers:
             first = {self.seen[text] for text in odd} == {*range(len(odd))}
             how = "delete the first rows if they belong to the header, " * first
-            raise self._refusal("numbers and words", odd[:3], how + self._as_missing(odd) + words)
+            raise self._refusal(
+                "numbers and words", odd[:_MOST_ODD], how + self._as_missing(odd) + words
+            )
 
     @property
     def _as_words(self) -> str:
