@@ -41,6 +41,17 @@ def _with_nan(X: Any) -> Any:
     return np.where(missing(X), np.nan, X) if objects or has_masked(X) else X
 
 
+def _with_names(X: Any) -> Any:
+    """
+    :return: X, with strings for column names such as (2020, "May"), because scikit-learn compares
+        only strings with those of the fit; the numbers 0 to D - 1 are no names.
+    """
+    names = [*X.columns] if hasattr(X, "iloc") and X.ndim == 2 else []
+    if names == [*range(len(names))] or any(isinstance(name, str) for name in names):
+        return X
+    return X.set_axis([*map(str, names)], axis=1)
+
+
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
     """
     :return: the result of `validate_data`; its errors about NaN and infinity get advice.
@@ -52,7 +63,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
-    X = _with_nan(X)
+    X = _with_names(_with_nan(X))
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)
     except ValueError as error:

@@ -162,7 +162,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         above, below = (_log_tail(side - self.epsilon, s, C) for side in (e, -e))
         most = normal_log_cdf((self.epsilon - tf.abs(e)) / s)
         least = normal_log_cdf((-self.epsilon - tf.abs(e)) / s)
-        return above, most + tf.math.log(-tf.math.expm1(least - most)), below
+        gap = tf.minimum(least - most, 0)  # rounding may exceed 0 for a tiny epsilon
+        return above, most + tf.math.log(-tf.math.expm1(gap)), below
 
 
 @check_shapes("x: [batch...]", "s: [batch...]", "C: []", "return: [batch...]")

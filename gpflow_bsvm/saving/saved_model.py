@@ -38,11 +38,12 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
 
     or, for a regressor, instead of `predict_proba`,
 
-        predict:        X [N, D] -> {"mean": [N], "std": [N]} of y.
+        predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
 
-    Their results equal the model's predictions up to rounding. A classifier's export includes its
-    standardization, and its probabilities are in the order of `classes_`. A model's probabilities
-    are as in `gpflow_bsvm.prediction.predict_probabilities`: only P(y = 1) for two classes.
+    and f in units of y. Their results equal the model's predictions up to rounding. A classifier's
+    export includes its standardization, and its probabilities are in the order of `classes_`. A
+    model's probabilities are as in `gpflow_bsvm.prediction.predict_probabilities`: only P(y = 1)
+    for two classes.
     `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow, and checks nothing: a
     row with NaN gives NaN.
 
@@ -94,12 +95,14 @@ class Exported(tf.Module):
         finish: Finish,
         predicts: str = "predict_proba",
         standardise: tuple[Any, Any] = (0.0, 1.0),
+        units: tuple[float, float] = (1.0, 0.0),
     ) -> None:
         """
         :param num_columns: D; None: any number.
         :param finish: a function of likelihood, X, and mean and variance of f, which returns the
             result of the exported function `predicts`.
         :param standardise: shift and scale of X.
+        :param units: scale and shift of the result of `predict_f`.
         """
         super().__init__()
         self.predicts = predicts
@@ -111,14 +114,19 @@ class Exported(tf.Module):
         spec = tf.TensorSpec([None, num_columns], dtype, "X")
         shift, scale = (tf.constant(part, dtype) for part in standardise)
 
-        def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            features = project(model.prior, (X - shift) / scale, tf.convert_to_tensor(self._Lz))
+        def marginals(X: tf.Tensor) -> tuple[Any, Any]:
+            features = project(model.prior, X, tf.convert_to_tensor(self._Lz))
             q = Gaussian._make(map(tf.convert_to_tensor, self._q))
-            return marginals_of_f(q, features)._asdict()
+            mean, variance = marginals_of_f(q, features)
+            return mean, variance
+
+        def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
+            mean, variance = marginals((X - shift) / scale)
+            return {"mean": mean * units[0] + units[1], "variance": variance * units[0] ** 2}
 
         def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            f = predict_f(X)
-            return finish(model.likelihood, (X - shift) / scale, f["mean"], f["variance"])
+            seen = (X - shift) / scale
+            return finish(model.likelihood, seen, *marginals(seen))
 
         self.predict_f = self._traced(predict_f, spec)
         setattr(self, predicts, self._traced(predict, spec))
@@ -153,16 +161,19 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     names = getattr(estimator, "feature_names_in_", None)
     about = {"features": None if names is None else [str(name) for name in names]}
     if isinstance(estimator, BSVMRegressor):
-        finish = partial(_numbers, estimator.y_center_, estimator.y_scale_)
-        return Exported(model, width, finish, "predict", standardise), about
+        units = estimator.units_of_y
+        return Exported(
+            model, width, partial(_numbers, units), "predict", standardise, units
+        ), about
     about["classes"] = estimator.classes_.tolist()
     finish = partial(_probabilities, both=len(estimator.classes_) == 2)
     return Exported(model, width, finish, standardise=standardise), about
 
 
 def _numbers(
-    centre: float, scale: float, likelihood: Likelihood, X: tf.Tensor, Fmu: Any, Fvar: Any
+    units: tuple[float, float], likelihood: Likelihood, X: tf.Tensor, Fmu: Any, Fvar: Any
 ) -> dict[str, tf.Tensor]:
+    scale, centre = units
     mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
     return {"mean": mean[:, 0] * scale + centre, "std": tf.sqrt(variance[:, 0]) * scale}
 

@@ -25,6 +25,8 @@ _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 _AS_DATES = "dates are read as in 2020-01-31 12:30 and times as in 15:30: convert the column, "
+#: Most strings in an error that do not fit.
+_MOST_ODD = 3
 #: Most characters of a string that may mean a missing value.
 _MOST_SIGNS = 40
 #: Values have units if there are this many different values, and this share of them has a unit.
@@ -51,6 +53,10 @@ ODDITIES = {
         *(0, "if they are keys, give drop={}, because close values become equal"),
     ),
 }
+#: Those of which one value is enough: as a pattern, and numbers for columns of numbers.
+_RARE = [pattern for pattern, share, _ in ODDITIES.values() if not share]
+_RARE_TEXTS = rf"^\s*({'|'.join(_RARE)})\s*$"
+_RARE_NUMBERS = [1 - 10.0**digits for digits in range(2, 16)]
 
 
 class Survey:
@@ -58,7 +64,8 @@ class Survey:
     The values of a column.
 
     :ivar seen: distinct values, each with its first row; None is a missing value. After
-        `MOST_CLASSES` values, only values that may mean a missing value are added.
+        `MOST_CLASSES` values, only values that may mean a missing value, and one rare value of
+        `ODDITIES` in every batch, are added.
     :ivar order: the values in the order of their type, if their type has an order.
     """
 
@@ -91,9 +98,34 @@ class Survey:
                 f"column {self.name!r} is of type {cells.type} in {self._files[-1][0]}, but "
                 f"{self.kind} in the files before it: save all with the same type"
             )
+        fitting = self.fitting
         if not (self.many and self._are_plain(cells)):
             self._look(as_labels(cells))
+        if self.many and fitting and not self.fitting:
+            self._keep_odd(cells, fitting[0])
+        if self.many and not self._reading.is_prediction:
+            self._look_for_rare(cells)
         self.rows += len(cells)
+
+    def _keep_odd(self, cells: Any, spelling: Spelling) -> None:
+        """Keep strings that do not fit, for the error that names them."""
+        texts = without(as_text(cells), self.missing)
+        for text in spelling.odd(texts)[:_MOST_ODD]:
+            self.seen.setdefault(text, self.rows + compute.index(texts, text).as_py())
+
+    def _look_for_rare(self, cells: Any) -> None:
+        if self.missing != MISSING:  # the usual texts are never rare numbers
+            cells = self._fitted(cells)
+        if is_a(self.kind):
+            rare = compute.match_substring_regex(as_text(cells), _RARE_TEXTS)
+        elif is_a(self.kind, NUMBERS):
+            numbers = compute.cast(cells, arrow.float64(), safe=False)
+            rare = compute.is_in(numbers, value_set=arrow.array(_RARE_NUMBERS))
+        else:
+            return
+        row = compute.index(rare, True).as_py()
+        if row >= 0:
+            self.seen.setdefault(cells[row].as_py(), self.rows + row)
 
     def _are_plain(self, cells: Any) -> bool:
         """:return: True for numbers without missing values, the usual case."""
@@ -274,7 +306,9 @@ class Survey:
         if numbers:
             first = {self.seen[text] for text in odd} == {*range(len(odd))}
             how = "delete the first rows if they belong to the header, " * first
-            raise self._refusal("numbers and words", odd[:3], how + self._as_missing(odd) + words)
+            raise self._refusal(
+                "numbers and words", odd[:_MOST_ODD], how + self._as_missing(odd) + words
+            )
 
     @property
     def _as_words(self) -> str:

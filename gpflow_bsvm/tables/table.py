@@ -205,6 +205,9 @@ class Table:
 
     def _of_oddities(self) -> list[str]:
         numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]
+        target = self.columns.target
+        if self.columns.classes is None and target in {*self._seen} - {*self._reading.dates}:
+            numbers.append(str(target))
         found = {name: self._seen[name].oddities for name in numbers}
         lines = []
         for about, (_, _, how) in ODDITIES.items():

@@ -30,6 +30,17 @@ def test_string_labels_and_data_frames(moons, fitted):
     assert set(named.predict(frame)) <= set(labels)
 
 
+@pytest.mark.parametrize("names", [[("a", "x"), ("a", "y")], [2020, 2010]])
+def test_names_that_are_not_strings_are_compared(moons, names):
+    X, y = moons
+    frame = pd.DataFrame(X).set_axis(pd.Index(names), axis=1)
+    classifier = fixed(num_inducing=15).fit(frame, y)
+    assert classifier.feature_names_in_.tolist() == [*map(str, names)]
+    with pytest.raises(ValueError, match="same order"):
+        classifier.predict(frame[frame.columns[::-1]])
+    assert not hasattr(classifier.fit(pd.DataFrame(X), y), "feature_names_in_")  # places
+
+
 def test_predict_is_the_argmax_of_predict_proba(fitted):
     X = np.random.default_rng(0).uniform(-3, 4, size=(500, 2))
     p = fitted.predict_proba(X)

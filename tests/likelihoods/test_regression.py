@@ -98,6 +98,18 @@ def test_numbers_have_a_density_and_quantiles():
     np.testing.assert_allclose(again, levels, rtol=1e-8)
 
 
+@pytest.mark.parametrize("v", [0.0081, 0.01, 0.0091])
+def test_a_tube_of_no_width_has_no_gaps(v):
+    """An epsilon that is learned from Laplace noise may fall below all rounding errors."""
+    y = np.linspace(-3, 3, 6001)[:, None]
+    m = np.zeros_like(y)
+    thin = EpsilonInsensitive(1.1, 2e-18)
+    near = EpsilonInsensitive(1.1, 1e-10)
+    found = thin.predict_cdf(m, m + v, y)
+    np.testing.assert_allclose(found, near.predict_cdf(m, m + v, y), atol=1e-9)  # of the widths
+    assert np.isfinite(thin.predict_log_density(m, m, m + v, y)).all()
+
+
 LIKELIHOODS = {
     "numbers": lambda bound: EpsilonInsensitive(1.7, 0.3, bound),
     "tied quantiles": lambda bound: Quantile((0.1, 0.4, 0.9), 1.3, bound),

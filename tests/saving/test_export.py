@@ -79,7 +79,10 @@ def test_a_regressor_is_exported(rows, tmp_path):
     mean, std = regressor.predict(X, return_std=True)
     np.testing.assert_allclose(found["mean"], mean, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found["std"], std, rtol=0, atol=1e-9)
-    with pytest.raises(ValueError, match="no way to impute"):
+    f = module.predict_f(X)
+    for part, expected in zip(("mean", "variance"), gb.prediction.predict_marginals(regressor, X)):
+        np.testing.assert_allclose(f[part], expected, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match="cannot impute"):
         gb.export(gb.BSVMRegressor(impute=True, num_inducing=5).fit(X, y), tmp_path / "no")
 
 

@@ -117,6 +117,21 @@ def test_nines_that_may_stand_for_nothing_are_told_where_that_can_be_said(tmp_pa
         assert table(tmp_path, [other, *texts[1:]]).notes()[1] == f"{told} as na_values=[...]"
 
 
+def test_rare_values_are_told_wherever_they_are(tmp_path):
+    """Also after more values than are kept, and in numbers to be predicted."""
+    many = np.arange(3000) + 0.5
+    many[2500] = -999
+    parquet.write_table(pa.table({"a": many, "y": many}), tmp_path / "t.parquet")
+    texts = [*map(str, many), "0123"]
+    (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{one},{one}\n" for one in texts))
+    for name in ("t.csv", "t.parquet"):
+        notes = read(tmp_path / name).notes()
+        assert any("such as -99 and -999: a, y; if they do" in line for line in notes)
+    notes = read(tmp_path / "t.csv", na_values=["-999"]).notes()
+    assert any("begin with 0: a, y; if they are" in line for line in notes)
+    assert not any("-999" in line for line in notes)
+
+
 def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "1,u\n2,v\n" * 5 + "NULL,u\n#DIV/0!,v\n")

@@ -112,6 +112,21 @@ def test_a_late_value_that_does_not_fit_is_named(tmp_path):
         values(found)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("abc", r"numbers and words such as 'abc' \(row 2500\): give na_values=\['abc'\]"),
+        ("1,5", r"in several ways such as '0.5' \(row 0\), '1,5' \(row 2500\)"),
+    ],
+)
+def test_a_text_after_many_numbers_is_named(tmp_path, text, told):
+    rows = [f"{n}.5;{n % 2}\n" for n in range(3000)]
+    rows[2500] = f"{text};1\n"
+    (tmp_path / "t.csv").write_text("a;y\n" + "".join(rows))
+    with pytest.raises(ValueError, match=told):
+        read(tmp_path / "t.csv", classes="auto", words=True)
+
+
 def test_a_word_that_is_no_feature_is_named(tmp_path):
     found = table(tmp_path, list("uvwuvw"), words=False, features=["a=u", "a=v"])
     with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is not one of the words 'u'"):
