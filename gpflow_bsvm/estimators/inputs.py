@@ -96,7 +96,7 @@ def counting(weight: AnyNDArray) -> AnyNDArray:
     used = weight > 0
     if not used.any():
         raise ValueError(
-            "no row would count: sample_weight, times class_weight if given, is 0 in all rows"
+            "all weights are 0 (sample_weight, times class_weight if given): no row would count"
         )
     return used
 
