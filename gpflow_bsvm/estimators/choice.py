@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -113,26 +112,24 @@ def choose(
         return spec, begun
     if len(among) > 1:
         Z = _inducing_points(begun.model)
-        kept = begun.model
-        refits = held_out.Refits(part, kept)
-
-        @functools.cache
-        def model_of(loss: str) -> BSVM:
-            return _other_q(spec._replace(loss=loss, Z=Z), kept, data)
+        models = {first.loss: begun.model}
+        refits = held_out.Refits(part, begun.model)
 
         def score(candidate: Candidate) -> held_out.HeldOut:
+            loss = spec._replace(loss=candidate.loss, Z=Z)
+            if candidate.loss not in models:
+                models[candidate.loss] = _other_q(loss, models[first.loss], data)
+            model = models[candidate.loss]
             text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}"
             spec.stages.bar.stage("choice", text)
-            model_of(candidate.loss).likelihood.penalty.assign(candidate.penalty)
-            calibrates = spec._replace(loss=candidate.loss).calibrates
-            return refits(model_of(candidate.loss), calibrates)
+            model.likelihood.penalty.assign(candidate.penalty)
+            return refits(model, loss.calibrates)
 
         best = between(among, held_out.find_peak(score, among, first))
         spec = spec._replace(loss=best.loss, penalty=best.penalty)
+        begun.model.likelihood.penalty.assign(best.penalty)
         if best.loss != first.loss:
-            begun = initial_model(spec._replace(Z=Z), data, kept)
-        elif best != first:
-            begun = InitialModel(_other_q(spec._replace(Z=Z), kept, data), begun.history)
+            begun = initial_model(spec._replace(Z=Z), data, begun.model)
     if spec.learn_kernel:
         choose_scale(spec, begun.model, data)
     return spec, begun
