@@ -54,6 +54,7 @@ def cast(cells: Any, kind: Any) -> Any:
 
 def as_truth(texts: Any) -> Any:
     """:return: booleans for the strings true and false (in any case); None if others occur."""
+    texts = compute.utf8_trim_whitespace(texts)
     fit = compute.match_substring_regex(texts, r"^(?i:true|false)$")
     return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None
 

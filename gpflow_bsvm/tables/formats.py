@@ -276,7 +276,7 @@ def _declared(line: str) -> tuple[str, str, str]:
     if found is None or not (found[2].startswith("{") or found[2].lower() in _TYPES):
         known = f"a list {{...}} or one of {', '.join(_TYPES)}"
         raise ValueError(f"{line.strip()!r} does not declare a column: its type must be {known}")
-    return _plain(found[1]), found[2], _plain(found[3] or "")
+    return _plain(found[1]).strip(), found[2], _plain(found[3] or "")
 
 
 def _values(line: str, number: int) -> list[str | None]:

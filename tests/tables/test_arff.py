@@ -11,7 +11,7 @@ from gpflow_bsvm.tables.table import Table
 
 HEADER = """% one's table
 @RELATION r
-@attribute 'grade\\'s 50\\%' numeric
+@attribute ' grade\\'s 50\\%' numeric
 @attribute	"a \\"b\\"" {'don\\'t know','50\\% off',"say \\"hi\\"",' c:\\\\d',"x,y"}
   @Attribute day date "yyyy-MM-dd"
 @attribute y{u,v}
