@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from ..models import BSVM
 from ..tables.labels import MOST_CLASSES
 from . import inputs
 from .labels import Encoding
+from .specification import Data, Specification
 from .stages import Stages
 from .training import few_of_each_first, fit_q
 
@@ -95,6 +96,11 @@ class Survey(NamedTuple):
     def num_rows(self) -> int:
         """:return: N."""
         return int(self.counts.sum())
+
+    @property
+    def is_complete(self) -> bool:
+        """:return: True if the sample contains all rows."""
+        return len(self.kept) < SAMPLE_ROWS or len(self.kept) == self.num_rows
 
     @property
     def sample(self) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
@@ -251,39 +257,57 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
+    found = _surveyed(estimator, source, seed, stages)
+    encoding = estimator._learn_survey(rows, found)
+    names = getattr(rows, "features", None)
+    sample, codes = _learn_inputs(estimator, found, encoding, names)
+    num_rows = None if found.is_complete else found.num_rows
+    spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
+    if not found.is_complete:
+        _fit_all(estimator, spec, found, Prepared(source, estimator.scaler_, encoding))
+    estimator._found(spec, sample)
+    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
+    if names is not None:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+
+
+def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
+    """:return: the survey of the rows, whose number the source then knows."""
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found: Survey = stages.result("survey", partial(survey, source, seed, classes))
     inputs.counting(found.weights)
     source.known_rows = found.num_rows
-    estimator.fill_ = None
-    encoding = estimator._learn_survey(rows, found)
-    X, Y, weight = found.sample
-    estimator.n_features_in_ = X.shape[1]
-    Y, factors = encoding(Y)
-    weighted = (weight[:, None] * factors)[:, 0]
-    used = inputs.counting(weighted)
-    inputs.warn_of_little_weight(weighted[used])
-    data = inputs.merge_equal((X[used], np.asarray(Y, X.dtype)[used], weighted[used]))
-    names = getattr(rows, "features", None)
-    scaler = found.scaler(encoding(found.values[:, None])[1])
-    sample, codes = estimator._learn_scale(data, scaler, names)
-    complete = len(weight) < SAMPLE_ROWS or len(weight) == found.num_rows
-    if complete and stages.place("survey"):  # a stored survey must be of these rows
+    if found.is_complete and stages.place("survey"):  # a stored survey must be of these rows
         for _ in source.chunks():
             pass
-    spec = estimator._learn_model(sample, codes, seed, stages, None if complete else found.num_rows)
-    if not complete:
-        model = estimator.model_
-        model.num_data = None
-        scale_up(model, float(found.weights.sum() / weight.sum()))
-        prepared = Prepared(source, estimator.scaler_, encoding)
-        estimator.history_ = fit_q(spec, model, prepared, "q of all rows")
-        model.num_data = found.num_rows
-    estimator._found(spec, sample)
-    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
-    if names is not None:
-        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    return found
+
+
+def _learn_inputs(
+    estimator: Any, found: Survey, encoding: Encoding, names: Any
+) -> tuple[Data, Sequence[int]]:
+    """:return: the sample as the model's input, and the columns of codes; sets the scaler."""
+    X, Y, weight = found.sample
+    estimator.fill_ = None
+    estimator.n_features_in_ = X.shape[1]
+    Y, factors = encoding(Y)
+    weight = (weight[:, None] * factors)[:, 0]
+    used = inputs.counting(weight)
+    inputs.warn_of_little_weight(weight[used])
+    data = inputs.merge_equal((X[used], np.asarray(Y, X.dtype)[used], weight[used]))
+    scaler = found.scaler(encoding(found.values[:, None])[1])
+    sample: tuple[Data, Sequence[int]] = estimator._learn_scale(data, scaler, names)
+    return sample
+
+
+def _fit_all(estimator: Any, spec: Specification, found: Survey, rows: Prepared) -> None:
+    """Fit q to all rows, starting from the q of the sample."""
+    model = estimator.model_
+    model.num_data = None
+    scale_up(model, float(found.weights.sum() / found.sample[-1].sum()))
+    estimator.history_ = fit_q(spec, model, rows, "q of all rows")
+    model.num_data = found.num_rows
 
 
 def scale_up(model: BSVM, factor: float) -> None:
