@@ -103,35 +103,51 @@ def choose(
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
-    part = at_most(CHOICE_ROWS, data, seed=0)
     begun = initial_model(spec, data)
     if not spec.is_classifier:
         return spec, _best_start(spec, begun, data)
+    part = at_most(CHOICE_ROWS, data, seed=0)
     one_class = np.ptp(part[1]) == 0
     if one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
-        Z = _inducing_points(begun.model)
-        models = {first.loss: begun.model}
-        refits = held_out.Refits(part, begun.model)
-
-        def score(candidate: Candidate) -> held_out.HeldOut:
-            loss = spec._replace(loss=candidate.loss, Z=Z)
-            if candidate.loss not in models:
-                models[candidate.loss] = _other_q(loss, models[first.loss], data)
-            model = models[candidate.loss]
-            text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}"
-            spec.stages.bar.stage("choice", text)
-            model.likelihood.penalty.assign(candidate.penalty)
-            return refits(model, loss.calibrates)
-
-        best = between(among, held_out.find_peak(score, among, first))
-        spec = spec._replace(loss=best.loss, penalty=best.penalty)
-        begun.model.likelihood.penalty.assign(best.penalty)
-        if best.loss != first.loss:
-            begun = initial_model(spec._replace(Z=Z), data, begun.model)
+        spec, begun = _choose_candidate(spec, among, begun, data, part)
     if spec.learn_kernel:
         choose_scale(spec, begun.model, data)
+    return spec, begun
+
+
+def _choose_candidate(
+    spec: Specification,
+    among: Sequence[Candidate],
+    begun: InitialModel,
+    data: Data,
+    part: Data,
+) -> tuple[Specification, InitialModel]:
+    """
+    :param begun: the model of the first candidate, as `spec` specifies it.
+    :param part: rows for the choice.
+    :return: `spec` with the best loss and penalty, and its model with a learned kernel.
+    """
+    first = Candidate(spec.loss, spec.penalty)
+    spec = spec._replace(Z=_inducing_points(begun.model))
+    models = {first.loss: begun.model}
+    refits = held_out.Refits(part, begun.model)
+
+    def score(candidate: Candidate) -> held_out.HeldOut:
+        text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}"
+        spec.stages.bar.stage("choice", text)
+        own = spec._replace(loss=candidate.loss)
+        if own.loss not in models:
+            models[own.loss] = _other_q(own, begun.model, data)
+        models[own.loss].likelihood.penalty.assign(candidate.penalty)
+        return refits(models[own.loss], own.calibrates)
+
+    best = between(among, held_out.find_peak(score, among, first))
+    spec = spec._replace(loss=best.loss, penalty=best.penalty)
+    if best.loss != first.loss:
+        return spec, initial_model(spec, data, begun.model)
+    begun.model.likelihood.penalty.assign(best.penalty)
     return spec, begun
 
 
