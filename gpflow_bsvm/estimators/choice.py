@@ -13,6 +13,7 @@ from gpflow.base import AnyNDArray
 from scipy.special import softmax
 
 from ..engine.projection import plain_points
+from ..engine.structure import copied
 from ..inference import History
 from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
@@ -131,7 +132,7 @@ def _choose_candidate(
     """
     first = Candidate(spec.loss, spec.penalty)
     spec = spec._replace(Z=_inducing_points(begun.model))
-    models = {first.loss: begun.model}
+    models = {first.loss: copied(begun.model)}  # whose link is fitted to folds
     refits = held_out.Refits(part, begun.model)
 
     def score(candidate: Candidate) -> held_out.HeldOut:

@@ -107,6 +107,14 @@ def test_the_kernel_is_learned_again_with_another_loss(stripes, spec, monkeypatc
     assert begun.history.elbo == expected.history.elbo
 
 
+def test_the_link_of_a_chosen_hinge_is_not_that_of_a_fold(stripes, spec, monkeypatch):
+    monkeypatch.setattr(choice, "choose_scale", lambda *about: None)
+    fixed = spec._replace(loss="hinge", learn_kernel=False)
+    _, begun = choice.choose(fixed, choice.HINGES, stripes)
+    link = begun.model.likelihood
+    assert (link.scale.numpy(), link.offset.numpy()) == (1.0, 0.0)
+
+
 def test_what_has_no_lengthscales_has_no_scale(stripes):
     spec = Specification(2, "levels", 2.0, kernel=gpflow.kernels.Linear(), num_inducing=2)
     model = initial_model(spec._replace(learn_kernel=False), stripes).model
