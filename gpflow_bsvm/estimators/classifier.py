@@ -69,10 +69,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         of one function with learned thresholds (`Ordinal`). Labels must then be numbers or an
         ordered pandas Categorical.
     :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
-        rows, but at least 2000 and at most 5000 (fewer with many classes). Then multiply its
-        lengthscales by a factor that predictions on held-out folds determine. False: use the kernel
-        as it is. The default kernel is then a squared exponential of variance 4, whose lengthscale
-        is 0.75 times the median distance between inducing points.
+        rows, but at least 2000 and at most 5000 (fewer with many classes). The kernel is learned
+        again if held-out rows select another loss, but kept if they select another penalty. Then
+        its lengthscales are multiplied by a factor that held-out rows determine. False: use the
+        kernel as it is. The default kernel is then a squared exponential of variance 4, whose
+        lengthscale is 0.75 times the median distance between inducing points.
     :param calibrate: fit scale and offset of the link (for several classes, a temperature) to
         leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge. For levels
         with several classes, a learned kernel and fewer than 1000 rows, fit a temperature on
@@ -104,7 +105,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     :ivar loss_: "levels" or "hinge".
     :ivar penalty_: the chosen slope of the loss.
     :ivar scaler_: the fitted `StandardScaler`, or None.
-    :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
+    :ivar history_: the `gpflow_bsvm.inference.History` of learning the kernel or, without learning
+        or after `partial_fit`, of fitting q.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
