@@ -105,8 +105,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     :ivar loss_: "levels" or "hinge".
     :ivar penalty_: the chosen slope of the loss.
     :ivar scaler_: the fitted `StandardScaler`, or None.
-    :ivar history_: the `gpflow_bsvm.inference.History` of learning the kernel or, without learning
-        or after `partial_fit`, of fitting q.
+    :ivar history_: the `gpflow_bsvm.inference.History` of learning the kernel; of fitting q if the
+        kernel is not learned, if only a sample of the rows fits into memory, or in `partial_fit`.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
