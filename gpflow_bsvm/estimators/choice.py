@@ -26,6 +26,8 @@ from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown,
 #: The largest number of rows for selecting loss and penalty, and the fewest held-out rows.
 CHOICE_ROWS = 2_000
 FEWEST_LEFT_OUT = 10
+#: Up to this number of rows, another penalty keeps the kernel. There a steep loss overfits it.
+KEPT_ROWS = 2_000
 #: The largest number of rows for selecting the scale. Only dense rows reveal a rough function.
 SCALE_ROWS = 10_000
 #: Candidate factors for all lengthscales. The learned scale is often not the best for prediction:
@@ -100,7 +102,8 @@ def choose(
         `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with the learned kernel. The
         kernel's scale is selected last. Folds depend only on the data. All candidates and folds
         share one kernel, which the first candidate learns from all rows; learning it in every fold
-        was no better. It is learned again only if another loss is selected.
+        was no better. It is learned again only if another loss is selected or, with more than
+        `KEPT_ROWS` rows, another penalty.
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
@@ -146,7 +149,8 @@ def _choose_candidate(
 
     best = between(among, held_out.find_peak(score, among, first))
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
-    if best.loss != first.loss:
+    few = max(len(data[0]), spec.num_rows or 0) <= KEPT_ROWS
+    if best.loss != first.loss or not (few or best == first):
         return spec, initial_model(spec, data, begun.model)
     begun.model.likelihood.penalty.assign(best.penalty)
     return spec, begun
