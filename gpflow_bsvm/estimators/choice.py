@@ -149,8 +149,8 @@ def _choose_candidate(
 
     best = between(among, held_out.find_peak(score, among, first))
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
-    few = max(len(data[0]), spec.num_rows or 0) <= KEPT_ROWS
-    if best.loss != first.loss or not (few or best == first):
+    many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
+    if best.loss != first.loss or (many and best != first):
         return spec, initial_model(spec, data, begun.model)
     begun.model.likelihood.penalty.assign(best.penalty)
     return spec, begun

@@ -97,13 +97,18 @@ def test_the_kernel_is_that_of_the_first_candidate(stripes, spec, monkeypatch):
     np.testing.assert_allclose(factors, factors[0], rtol=1e-12)
 
 
-def test_the_kernel_is_learned_again_with_another_loss(stripes, spec, monkeypatch):
+@pytest.mark.parametrize(("place", "few"), [(4, 2_000), (2, 149)])
+def test_the_kernel_is_learned_again_with_another_loss_or_many_rows(
+    stripes, spec, monkeypatch, place, few
+):
     monkeypatch.setattr(choice, "choose_scale", lambda *about: None)
+    monkeypatch.setattr(choice, "KEPT_ROWS", few)
     start = initial_model(spec, stripes).model
-    hinge = spec._replace(loss="hinge", penalty=16.0, Z=start.inducing_variable.Z.numpy())
-    expected = initial_model(hinge, stripes, start)
-    other, begun = with_best(4, spec, stripes, monkeypatch)
-    assert (other.loss, other.penalty) == ("hinge", 16.0)
+    best = choice.candidates("auto", "auto", False)[place]
+    other = spec._replace(**best._asdict(), Z=start.inducing_variable.Z.numpy())
+    expected = initial_model(other, stripes, start)
+    found, begun = with_best(place, spec, stripes, monkeypatch)
+    assert (found.loss, found.penalty) == best
     assert begun.history.elbo == expected.history.elbo
 
 
