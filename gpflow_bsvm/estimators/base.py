@@ -252,10 +252,13 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
         :param rows: X [N, D], or (X, y) if `labelled`, or rows read piece by piece, as in `fit`.
         :return: the scaled rows, with encoded labels if `labelled`.
-        :raise ValueError: for labels not in `classes_`, or columns unlike those in the fit.
+        :raise ValueError: for labels not in `classes_`, columns unlike those in the fit, or (X, y)
+            without `labelled`.
         """
         check_is_fitted(self)
         if not labelled:
+            if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
+                raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
             return self._scaled(rows)
         if source_of(rows) is not None:
             return open_later(rows, self)
