@@ -72,7 +72,7 @@ def test_it_is_a_model_of_standardised_numbers(friedman):
     Xs, ys = (X - X.mean(0)) / X.std(0), (y - centre) / scale
     for mine, theirs in zip(regressor.as_model_sees((X, y), labelled=True), (Xs, ys[:, None])):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
-    with pytest.raises(ValueError, match="a pair .*: set labelled=True"):
+    with pytest.raises(ValueError, match=r"a pair .*: set labelled=True"):
         regressor.as_model_sees((X, y))
     mean, variance = regressor.model_.predict_y(Xs)
     found = regressor.predict(X, return_std=True)
