@@ -26,7 +26,8 @@ from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown,
 #: The largest number of rows for selecting loss and penalty, and the fewest held-out rows.
 CHOICE_ROWS = 2_000
 FEWEST_LEFT_OUT = 10
-#: Up to this number of rows, another penalty keeps the kernel. There a steep loss overfits it.
+#: Up to this number of rows, another penalty keeps the kernel: learning it again takes a third of
+#: the time, and predicts no better on average.
 KEPT_ROWS = 2_000
 #: The largest number of rows for selecting the scale. Only dense rows reveal a rough function.
 SCALE_ROWS = 10_000

@@ -162,9 +162,8 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     about = {"features": None if names is None else [str(name) for name in names]}
     if isinstance(estimator, BSVMRegressor):
         units = estimator.units_of_y
-        return Exported(
-            model, width, partial(_numbers, units), "predict", standardise, units
-        ), about
+        finish = partial(_numbers, units)
+        return Exported(model, width, finish, "predict", standardise, units), about
     about["classes"] = estimator.classes_.tolist()
     finish = partial(_probabilities, both=len(estimator.classes_) == 2)
     return Exported(model, width, finish, standardise=standardise), about
