@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from store import Kept
 HERE = Path(__file__).resolve().parents[2]
 DEFAULT_SETS = ("breast-cancer", "banana-like", "even-digits", "iris")
 MANY = ("digits", "vowel", "mfeat-karhunen")
-REPEATS = 5
+REPEATS = 3
 
 
 def run() -> list[dict]:
@@ -33,7 +34,7 @@ def run() -> list[dict]:
         for version, folder in folders.items():
             if folder:
                 key = {"line": line, "version": version}
-                kept.complete(line, key, lambda folder=folder, line=line: _rows(folder, line))
+                kept.complete(line, key, partial(_rows, folder, line))
     return kept.rows("line", "data", "version", "method")
 
 
@@ -47,15 +48,14 @@ def _rows(folder: str | Path, line: str) -> list[dict]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _default_sets(older: bool) -> Iterator[dict]:
+def _default_set(name: str, older: bool) -> Iterator[dict]:
     """The classifier beside GPflow's SVGP at its M; `bsvm` and `svgp` at the same M and kernel."""
-    for name in DEFAULT_SETS:
-        X, y, *_ = _split(name)
-        classifier = _classifier()
-        yield {"data": name, "method": "BSVMClassifier", **_again(lambda: classifier.fit(X, y))}
-        if not older:
-            for method, fit in _gaussian_processes(X, y, _size(classifier)).items():
-                yield {"data": name, "method": method, **_again(fit)}
+    X, y, *_ = _split(name)
+    classifier = _classifier()
+    yield {"data": name, "method": "BSVMClassifier", **_again(partial(classifier.fit, X, y))}
+    if not older:
+        for method, fit in _gaussian_processes(X, y, _size(classifier)).items():
+            yield {"data": name, "method": method, **_again(fit)}
 
 
 def _gaussian_processes(X: np.ndarray, y: np.ndarray, size: int) -> dict[str, Callable]:
@@ -92,22 +92,18 @@ def _sizes(older: bool) -> Iterator[dict]:
 
     for n in (2_000, 50_000):
         X, y = make_classification(n + 5_000, 20, n_informative=10, random_state=0)
-        took = _again(lambda n=n: _classifier().fit(X[:n], y[:n]), 3)
-        scores = _scores(_classifier().fit(X[:n], y[:n]), X[n:], y[n:])
+        classifier = _classifier()
+        took = _again(partial(classifier.fit, X[:n], y[:n]), 3)
+        scores = _scores(classifier, X[n:], y[n:])
         yield {"data": f"make_classification, {n} rows", "method": "BSVMClassifier"} | took | scores
 
 
-def _many_classes(older: bool) -> Iterator[dict]:
-    for name in MANY:
-        X, y, X_new, y_new = _split(name)
-        classifier = _classifier()
-        took = _again(lambda: classifier.fit(X, y), 1)
-        scores = _scores(classifier, X_new, y_new)
-        yield {"data": name, "method": "BSVMClassifier"} | took | scores
-        if not older:
-            for method, model in _peers().items():
-                took = _again(lambda model=model: model.fit(X, y), 1)
-                yield {"data": name, "method": method} | took | _scores(model, X_new, y_new)
+def _many_classes(name: str, older: bool) -> Iterator[dict]:
+    X, y, X_new, y_new = _split(name)
+    models = {"BSVMClassifier": _classifier(), **({} if older else _peers())}
+    for method, model in models.items():
+        took = _again(partial(model.fit, X, y), 1)
+        yield {"data": name, "method": method} | took | _scores(model, X_new, y_new)
 
 
 def _peers() -> dict:
@@ -139,16 +135,16 @@ def _predictions(older: bool) -> Iterator[dict]:
     for rows, repeats in ((1, 300), (10_000, 9)):
         new = X[2_000 : 2_000 + rows]
         for method, call in calls.items():
-            took = _again(lambda call=call, new=new: call(new), repeats)
+            took = _again(partial(call, new), repeats)
             yield {"data": f"{rows} rows", "method": method} | took
 
 
 LINES = {
-    "default sets": _default_sets,
     "first fit": _first,
-    "sizes": _sizes,
-    "many classes": _many_classes,
     "predictions": _predictions,
+    "sizes": _sizes,
+    **{f"many classes: {name}": partial(_many_classes, name) for name in MANY},
+    **{f"default: {name}": partial(_default_set, name) for name in DEFAULT_SETS},
 }
 
 
