@@ -78,6 +78,26 @@ def unfloored(rows: pd.DataFrame) -> str:
     return markdown(["NLL", *methods], lines)
 
 
+@shows("calibration")
+def floors(rows: pd.DataFrame) -> str:
+    """ECE beside its value for perfect calibration, and confidence beside accuracy; means."""
+    rows = rows.assign(excess=rows["ece"] - rows["floor"], far=rows["gap"].abs())
+    means = rows.groupby("method")[["ece", "floor", "excess", "gap", "far"]].mean()
+    ranks = rows.pivot(index="data", columns="method", values="ece").rank(axis=1).mean()
+    of_excess = rows.pivot(index="data", columns="method", values="excess").rank(axis=1).mean()
+    lines = [
+        [
+            method,
+            *(f"{value:.4f}" for value in row),
+            f"{ranks[method]:.2f}",
+            f"{of_excess[method]:.2f}",
+        ]
+        for method, row in means.iterrows()
+    ]
+    head = ["ECE", "its floor", "excess", "confidence - accuracy", "its size on a set"]
+    return markdown(["mean of sets", *head, "rank in ECE", "in excess"], lines)
+
+
 @shows("few_rows")
 def few_rows(rows: pd.DataFrame) -> str:
     """NLL by rows: ours, and by how much it is that of the better of the two peers."""
