@@ -114,5 +114,5 @@ def _read(path: str, target: str | None, numbers: bool, impute: bool, options: O
     notes += rows.columns.about_gaps(rows.columns.gaps(X), some)
     marks = [f"{rows.features[number]} missing" for number in np.flatnonzero(some)]
     X = np.concatenate([X, missing[:, some]], axis=1)
-    order = tuple(rows.classes) if rows.classes and rows.ordered else ()
+    order = tuple(rows.classes) if rows.classes and rows.classes_in_order else ()
     return Dataset(name, X, y, (*rows.features, *marks), tuple(notes), order)

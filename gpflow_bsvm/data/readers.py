@@ -271,17 +271,17 @@ class Part(Reader):
         :param stop: index after the last row; if None, the end.
         :raise ValueError: unless 0 <= start < stop.
         """
-        if not 0 <= start < (start + 1 if stop is None else stop):
-            raise ValueError(f"rows {start} to {stop} are empty: 0 <= start < stop is needed")
+        last = reader.known_rows if stop is None else stop
+        if not 0 <= start < (start + 1 if last is None else last):
+            raise ValueError(f"rows {start} to {last} are empty: 0 <= start < stop is needed")
         self._reader = reader
         self._start = start
         self._stop = stop
-        last = reader.known_rows if stop is None else stop
         self.known_rows = None if last is None else last - start
         self.finite = reader.finite if stop is None else True
         self.told_by_rows = reader.told_by_rows
         self.maker = reader.maker
-        for name in {"features", "classes"} & {*dir(reader)}:
+        for name in {"features", "classes", "classes_in_order"} & {*dir(reader)}:
             setattr(self, name, getattr(reader, name))
 
     @property

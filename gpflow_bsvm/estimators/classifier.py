@@ -235,7 +235,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             )
         if self.classes_.dtype.kind in "iuf":
             labels.warn_of_numbers(len(self.classes_), found.num_rows)
-        if self._ordinal and not getattr(rows, "ordered", True):
+        if self._ordinal and not getattr(rows, "classes_in_order", True):
             labels.check_order(self.classes_, "give the source classes=[...] in order")
         return self._numbering(found.values, found.weights)
 

@@ -282,7 +282,7 @@ def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, name
     table.grade = pd.Categorical(words, names, ordered=True)
     table.to_parquet(tmp_path / "r.parquet")
     rows = ParquetFiles(tmp_path / "r.parquet", target="grade", classes="auto")
-    assert rows.classes == names and rows.ordered
+    assert rows.classes == names and rows.classes_in_order
 
 
 def test_many_numbers_of_a_source_are_warned_of():
