@@ -12,7 +12,7 @@ from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute,
 from .columns import TRUTH, Column, days, first_unlike, times
 from .formats import Format
 from .labels import MOST_CLASSES, as_written, check_are_classes
-from .paths import short
+from .paths import short, shortened
 from .reading import Reading
 from .spelling import MISSING, PLAIN, Spelling, chosen, in_doubt, possible
 
@@ -53,9 +53,8 @@ ODDITIES = {
         *(0, "if they are keys, give drop={}, because close values become equal"),
     ),
 }
-#: Those of which one value is enough: as a pattern, and numbers for columns of numbers.
-_RARE = [pattern for pattern, share, _ in ODDITIES.values() if not share]
-_RARE_TEXTS = rf"^\s*({'|'.join(_RARE)})\s*$"
+#: Those of which one value is enough: as patterns, and numbers for columns of numbers.
+_RARE_TEXTS = [rf"^\s*({one})\s*$" for one, share, _ in ODDITIES.values() if not share]
 _RARE_NUMBERS = [1 - 10.0**digits for digits in range(2, 16)]
 
 
@@ -65,7 +64,7 @@ class Survey:
 
     :ivar seen: distinct values, each with its first row; None is a missing value. After
         `MOST_CLASSES` values, only values that may mean a missing value, and one rare value of
-        `ODDITIES` in every batch, are added.
+        each of `ODDITIES` in every batch, are added.
     :ivar order: the values in the order of their type, if their type has an order.
     """
 
@@ -117,15 +116,17 @@ class Survey:
         if self.missing != MISSING:  # the usual texts are never rare numbers
             cells = self._fitted(cells)
         if is_a(self.kind):
-            rare = compute.match_substring_regex(as_text(cells), _RARE_TEXTS)
+            texts = as_text(cells)
+            found = [compute.match_substring_regex(texts, pattern) for pattern in _RARE_TEXTS]
         elif is_a(self.kind, NUMBERS):
             numbers = compute.cast(cells, arrow.float64(), safe=False)
-            rare = compute.is_in(numbers, value_set=arrow.array(_RARE_NUMBERS))
+            found = [compute.is_in(numbers, value_set=arrow.array(_RARE_NUMBERS))]
         else:
             return
-        row = compute.index(rare, True).as_py()
-        if row >= 0:
-            self.seen.setdefault(cells[row].as_py(), self.rows + row)
+        for rare in found:
+            row = compute.index(rare, True).as_py()
+            if row >= 0:
+                self.seen.setdefault(cells[row].as_py(), self.rows + row)
 
     def _are_plain(self, cells: Any) -> bool:
         """:return: True for numbers without missing values, the usual case."""
@@ -140,7 +141,8 @@ class Survey:
             where = np.flatnonzero(self._fitted(cells).is_null(nan_is_null=True))
         coded = cells.take(arrow.array(where)).dictionary_encode()
         values = [*coded.dictionary.to_pylist(), None]
-        self.order = values[:-1] if coded.type.ordered else []
+        if coded.type.ordered:
+            self._learn_order(values[:-1])
         lost = self._fitted(coded.dictionary).is_null(nan_is_null=True).to_pylist()
         self._lost |= {value for value, is_lost in zip(values, lost) if is_lost}
         codes, rows = np.unique(coded.indices.fill_null(-1), return_index=True)
@@ -148,6 +150,17 @@ class Survey:
             value = values[code] if values[code] == values[code] else None  # NaN
             if not self.many or value in self._lost or value == self.name:
                 self.seen.setdefault(value, self.rows + row)
+
+    def _learn_order(self, order: list[Any]) -> None:
+        """:raise ValueError: unless it is a part of the order so far, or extends it."""
+        short, long = sorted((self.order, order), key=len)
+        if [value for value in long if value in short] != short:
+            raise ValueError(
+                f"column {self.name!r} has the categories {shortened(order)} in "
+                f"{self._files[-1][0]}, but {shortened(self.order)} before: save all files with "
+                "the same categories"
+            )
+        self.order = long
 
     def _fitted(self, cells: Any) -> Any:
         """:return: the values, or null if missing, after dropping spellings that do not fit."""
@@ -370,14 +383,26 @@ class Survey:
                 f"the label {doubtful[0]!r} ({self.place(doubtful[0])}) in {what} may mean a "
                 f"missing label: drop such rows, or give words=[{self.name!r}] if it is a label"
             )
+        zeros = [one for one in self.seen if one in ("-0", "-0.0")]
+        if zeros and not told:
+            raise ValueError(
+                f"the label {zeros[0]!r} ({self.place(zeros[0])}) in {what} is a negative zero, "
+                "which would be another class than 0: write 0"
+            )
         if self.many:
             raise ValueError(
                 f"{what} holds more than {MOST_CLASSES} different values, too many for classes; is "
                 "target the right column?"
             )
         texts = all(isinstance(one, str) for one in self.seen)
-        labels = as_written(self.seen) if texts else sorted(self.seen)
-        labels = [label for label in self.order if label in self.seen] or labels
+        labels = as_written(self.seen) if texts else sorted(self.seen, key=_with_texts_last)
+        self.order = [label for label in self.order if label in self.seen]
+        if len(self.order) == len(labels):
+            labels = self.order
+        elif self.order:
+            raise ValueError(
+                f"{what} is an ordered category in some files only: convert the others"
+            )
         sure = self._reading.classes == "any"
         check_are_classes(labels, self.rows, what, () if sure else labels)
         whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)
@@ -387,6 +412,10 @@ class Survey:
             return [*map(str, labels)]
         kind = getattr(self.kind, "value_type", self.kind)  # a shorter float has fewer digits
         return list(as_text(arrow.array(np.array(labels, kind.to_pandas_dtype()))).to_pylist())
+
+
+def _with_texts_last(value: Any) -> tuple[bool, Any]:
+    return isinstance(value, str), value
 
 
 def _array(texts: Sequence[str]) -> Any:
