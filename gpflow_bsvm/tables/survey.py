@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import oddities
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
 from .columns import TRUTH, Column, days, first_unlike, times
 from .formats import Format
@@ -34,28 +35,6 @@ _FEWEST_UNITS = 5
 _MOST = 0.8
 #: The mark of ambiguous numbers: 1.234 may mean 1234.
 GROUPED = "numbers such as 1.234"
-#: Other meanings of numbers: a pattern, its smallest share of the values, and advice.
-ODDITIES = {
-    "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
-    "are written as 45E3": (r"\d+[eE]\d+", 0.5, "if they are codes, give words={}"),
-    "begin with +": (r"\+\d{6,}", 0.5, "if they are telephone numbers, give drop={}"),
-    "may be dates": (
-        r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])",
-        *(_MOST, "if they are, give dates={}"),
-    ),
-    "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    "may mark missing values, such as -99 and -999": (
-        r"-9{2,}(\.0+)?",
-        *(0, "if they do, give them as na_values=[...]"),
-    ),
-    "have too many digits for float64": (
-        r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
-        *(0, "if they are keys, give drop={}, because close values become equal"),
-    ),
-}
-#: Those of which one value is enough: as patterns, and numbers for columns of numbers.
-_RARE_TEXTS = [rf"^\s*({one})\s*$" for one, share, _ in ODDITIES.values() if not share]
-_RARE_NUMBERS = [1 - 10.0**digits for digits in range(2, 16)]
 
 
 class Survey:
@@ -115,18 +94,8 @@ class Survey:
     def _look_for_rare(self, cells: Any) -> None:
         if self.missing != MISSING:  # the usual texts are never rare numbers
             cells = self._fitted(cells)
-        if is_a(self.kind):
-            texts = as_text(cells)
-            found = [compute.match_substring_regex(texts, pattern) for pattern in _RARE_TEXTS]
-        elif is_a(self.kind, NUMBERS):
-            numbers = compute.cast(cells, arrow.float64(), safe=False)
-            found = [compute.is_in(numbers, value_set=arrow.array(_RARE_NUMBERS))]
-        else:
-            return
-        for rare in found:
-            row = compute.index(rare, True).as_py()
-            if row >= 0:
-                self.seen.setdefault(cells[row].as_py(), self.rows + row)
+        for row in oddities.rare_rows(cells):
+            self.seen.setdefault(cells[row].as_py(), self.rows + row)
 
     def _are_plain(self, cells: Any) -> bool:
         """:return: True for numbers without missing values, the usual case."""
@@ -182,13 +151,7 @@ class Survey:
     @property
     def oddities(self) -> list[str]:
         """:return: the keys of `ODDITIES` that apply to the values as numbers."""
-        texts = [str(one).strip() for one in self.seen if one not in self._lost]
-        some = [text for text in texts if "." not in text or text[:2] == "-9"]  # else measurements
-        shares = {
-            key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
-            for key, (pattern, _, _) in ODDITIES.items()
-        }
-        return [key for key, share in shares.items() if share > ODDITIES[key][1]]
+        return oddities.found([str(one).strip() for one in self.seen if one not in self._lost])
 
     def missing_values(self, of_words: bool) -> Collection[Any]:
         """:return: values that mean a missing value, for words or for numbers and dates."""
@@ -400,9 +363,7 @@ class Survey:
         if len(self.order) == len(labels):
             labels = self.order
         elif self.order:
-            raise ValueError(
-                f"{what} is an ordered category in some files only: convert the others"
-            )
+            raise ValueError(f"{what} is an ordered category in some files only")
         sure = self._reading.classes == "any"
         check_are_classes(labels, self.rows, what, () if sure else labels)
         whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)

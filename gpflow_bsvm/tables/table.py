@@ -10,10 +10,11 @@ import numpy as np
 
 from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
+from .oddities import ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
 from .spelling import in_doubt
-from .survey import GROUPED, ODDITIES, Survey
+from .survey import GROUPED, Survey
 from .text import open_formats
 
 #: Default names of the label column.

@@ -197,7 +197,7 @@ def test_files_have_one_order_of_labels(tmp_path):
         found = Table(paths, reading)
         assert found.columns.classes == ["lo", "mid", "hi"] and found.classes_in_order
     other = ordered(tmp_path / "c.parquet", ["mid", "lo"], ["mid", "lo"])
-    with pytest.raises(ValueError, match="categories 'mid', 'lo' in .*c.parquet, but 'lo', 'mid'"):
+    with pytest.raises(ValueError, match=r"categories 'mid', 'lo' in .*c.parquet, but 'lo', 'mid'"):
         Table([whole, other], reading)
     words = pa.table({"a": [1, 2] * 3, "y": ["mid", "top"] * 3})
     parquet.write_table(words, tmp_path / "d.parquet")
