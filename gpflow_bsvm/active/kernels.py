@@ -48,6 +48,7 @@ def best_kernel(
     :param X: [n, D]; Y: [n, P]. The only row of a class does not count, because other rows cannot
         predict it. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
+    :raise ValueError: for a candidate with an unknown name, or a value that does not fit.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
     data = open_data(model, (X, Y), part=True)
@@ -57,7 +58,7 @@ def best_kernel(
     kept = (hyper.state(), model.natural())
     try:
         for place in ({}, *candidates) if rows.any() else ({},):
-            multiple_assign(model, place)
+            _assign(model, place)
             fit_from_prior(model, data)
             mean, variance = leave_one_out(model, data)
             log_p = compiled_log_density.bind(model.likelihood)(X, mean, variance, Y)
@@ -68,6 +69,16 @@ def best_kernel(
     finally:
         hyper.assign(kept[0])
         model.assign_natural(kept[1])
+
+
+def _assign(model: Model, values: dict[str, Any]) -> None:
+    try:
+        multiple_assign(model, values)
+    except (KeyError, ValueError, tf.errors.InvalidArgumentError) as error:
+        known = ", ".join(Hyperparameters(model).values())
+        raise ValueError(
+            f"candidates must be values of the parameters {known}, by name; got {values}"
+        ) from error
 
 
 def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:

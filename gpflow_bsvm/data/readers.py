@@ -50,12 +50,14 @@ class Reader(Source):
     :ivar finite: whether passes end, so that rows can be counted; None if unknown.
     :ivar told_by_rows: whether a checkpoint reads all rows to identify the data.
     :ivar own_batches: whether pieces have the size of minibatches, except for the last.
+    :ivar names: the names of the columns of X, after a pass; None if there are none.
     """
 
     indexed = False
     finite: bool | None = None
     told_by_rows = False
     own_batches = False
+    names: tuple[str, ...] | None = None
     _asked: Check
     _said: int | None = None
     _passed = False
@@ -176,6 +178,7 @@ class Reader(Source):
                 where = piece.origin.rows(number)
                 raise ValueError(f"{where}: X has {columns}, but earlier rows had {first}")
             row += number
+            self.names = piece.origin.columns
             yield batch
         self._check_end(row)
         self.known_rows = row

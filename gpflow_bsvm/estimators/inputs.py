@@ -55,10 +55,10 @@ def _with_names(X: Any) -> Any:
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
     """
     :return: the result of `validate_data`; its errors about NaN and infinity get advice.
-    :raise ValueError: also for dates and times, because their unit as numbers is arbitrary.
+    :raise ValueError: also for dates and periods, because their unit as numbers is arbitrary.
     """
-    kinds: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
-    if any(getattr(kind, "kind", "?") in "mM" for kind in np.atleast_1d(kinds)):
+    kinds: Any = np.atleast_1d(getattr(X, "dtypes", getattr(X, "dtype", None)))
+    if any(getattr(k, "kind", "?") in "mM" or str(k).startswith("period") for k in kinds):
         raise ValueError(
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
