@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
-from gpflow.utilities import multiple_assign
+from gpflow.utilities import multiple_assign, parameter_dict
 
 from ..data.sources import Source
 from ..engine.contracts import Model, open_data
@@ -48,9 +48,12 @@ def best_kernel(
     :param X: [n, D]; Y: [n, P]. The only row of a class does not count, because other rows cannot
         predict it. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
-    :raise ValueError: for a candidate with an unknown name, or a value that does not fit.
+    :raise ValueError: for a candidate with an unknown name.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
+    known = parameter_dict(model)
+    if unknown := [name for one in candidates for name in one if name not in known]:
+        raise ValueError(f"candidates name {unknown[0]!r}: the parameters are {', '.join(known)}")
     data = open_data(model, (X, Y), part=True)
     hyper = Hyperparameters(model)
     best = -np.inf
@@ -58,7 +61,7 @@ def best_kernel(
     kept = (hyper.state(), model.natural())
     try:
         for place in ({}, *candidates) if rows.any() else ({},):
-            _assign(model, place)
+            multiple_assign(model, place)
             fit_from_prior(model, data)
             mean, variance = leave_one_out(model, data)
             log_p = compiled_log_density.bind(model.likelihood)(X, mean, variance, Y)
@@ -69,16 +72,6 @@ def best_kernel(
     finally:
         hyper.assign(kept[0])
         model.assign_natural(kept[1])
-
-
-def _assign(model: Model, values: dict[str, Any]) -> None:
-    try:
-        multiple_assign(model, values)
-    except (KeyError, ValueError, tf.errors.InvalidArgumentError) as error:
-        known = ", ".join(Hyperparameters(model).values())
-        raise ValueError(
-            f"candidates must be values of the parameters {known}, by name; got {values}"
-        ) from error
 
 
 def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:

@@ -55,7 +55,7 @@ def with_numpy_type(y: Any) -> Any:
         return type(y)({name: with_numpy_type(y[name]) for name in y.columns})
     if isinstance(y, list | tuple):
         mixed = len({isinstance(label, str) for label in y}) > 1
-        large = any(isinstance(label, Integral) and label >= 2**63 for label in y)
+        large = any(isinstance(label, Integral) and int(label) >= 2**63 for label in y)
         lossy = mixed or (large and np.asarray(y).dtype.kind == "f")
         return np.asarray(y, object) if lossy else y
     dtype = getattr(y, "dtype", None)

@@ -358,7 +358,11 @@ class Survey:
                 "target the right column?"
             )
         texts = all(isinstance(one, str) for one in self.seen)
-        labels = as_written(self.seen) if texts else sorted(self.seen, key=_with_texts_last)
+        labels = (
+            as_written(self.seen)
+            if texts
+            else sorted(self.seen, key=lambda one: (isinstance(one, str), one))
+        )
         self.order = [label for label in self.order if label in self.seen]
         if len(self.order) == len(labels):
             labels = self.order
@@ -373,10 +377,6 @@ class Survey:
             return [*map(str, labels)]
         kind = getattr(self.kind, "value_type", self.kind)  # a shorter float has fewer digits
         return list(as_text(arrow.array(np.array(labels, kind.to_pandas_dtype()))).to_pylist())
-
-
-def _with_texts_last(value: Any) -> tuple[bool, Any]:
-    return isinstance(value, str), value
 
 
 def _array(texts: Sequence[str]) -> Any:

@@ -153,6 +153,5 @@ def test_only_the_kernels_that_are_given_are_compared():
     best_kernel(model, X[:12], Y[:12], [{".kernel.variance": 3.0}])
     assert model.kernel.variance.numpy() in (3.0, binary().kernel.variance.numpy())
     assert model.kernel.lengthscales.numpy() == binary().kernel.lengthscales.numpy()
-    for wrong in ({".kernel.scale": 1.0}, {".kernel.variance": [1.0, 2.0]}):
-        with pytest.raises(ValueError, match=r"parameters .kernel.variance, .*by name; got"):
-            best_kernel(model, X[:12], Y[:12], [wrong])
+    with pytest.raises(ValueError, match=r"name '.kernel.scale': the parameters are .*variance"):
+        best_kernel(model, X[:12], Y[:12], [{".kernel.scale": 1.0}])
