@@ -9,6 +9,7 @@ from tables_as_read import read, table, values
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
+from gpflow_bsvm.data.batch import Origin  # noqa: E402
 from gpflow_bsvm.tables.labels import as_written  # noqa: E402
 from gpflow_bsvm.tables.reading import Reading  # noqa: E402
 from gpflow_bsvm.tables.spelling import chosen, possible  # noqa: E402
@@ -212,6 +213,14 @@ def test_labels_of_several_types_are_refused(tmp_path):
         parquet.write_table(pa.table({"a": [1, 2] * 3, "y": y * 3}), paths[1])
         with pytest.raises(ValueError, match="labels of one type"):
             Table(paths, Reading("y", classes="auto"))
+
+
+def test_classes_in_single_precision(tmp_path):
+    labels = pa.array([0.1, 2, 0.1], pa.float32())
+    parquet.write_table(pa.table({"a": [1, 2, 3], "y": labels}), tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet", classes=[2, 0.1])
+    (batch,) = found.files[0].batches(found.columns.read, 9)
+    assert found.columns.piece(batch, Origin())[1].ravel().tolist() == [1, 0, 1]
 
 
 def test_a_negative_zero_is_no_class(tmp_path):
