@@ -19,6 +19,7 @@ from gpflow.base import AnyNDArray
 from sklearn import datasets
 
 from .data.readers import checked
+from .estimators.labels import check_known
 from .estimators.large import Rows
 from .files import Files, Reading
 from .tables.paths import ENDINGS, OTHERS, find_files
@@ -106,6 +107,7 @@ def _read(path: str, target: str | None, numbers: bool, impute: bool, options: O
     rows = Files(Table(find_files(path), Reading(target, **how), labelled=True))
     pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
     X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
+    check_known(Y[:, 0])
     y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]
     name = re.sub(rf"({'|'.join(map(re.escape, ENDINGS))})$", "", Path(path).name)
     notes = rows.table.notes(X)
@@ -114,5 +116,5 @@ def _read(path: str, target: str | None, numbers: bool, impute: bool, options: O
     notes += rows.columns.about_gaps(rows.columns.gaps(X), some)
     marks = [f"{rows.features[number]} missing" for number in np.flatnonzero(some)]
     X = np.concatenate([X, missing[:, some]], axis=1)
-    order = tuple(rows.classes) if rows.classes and rows.ordered else ()
+    order = tuple(rows.classes) if rows.classes and rows.classes_in_order else ()
     return Dataset(name, X, y, (*rows.features, *marks), tuple(notes), order)

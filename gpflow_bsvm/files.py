@@ -31,7 +31,7 @@ class Files(Reader):
     :ivar paths: file paths, in reading order.
     :ivar features: names of the columns of X.
     :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
-    :ivar ordered: whether the user or the labels' type defines the order of the classes.
+    :ivar classes_in_order: whether the user or the labels' type defines the order of the classes.
     :ivar left_out: columns left out automatically: an index written by pandas or R.
     """
 
@@ -56,7 +56,7 @@ class Files(Reader):
         self.columns = path.columns
         self.left_out = path.left_out
         self.paths = [file.path for file in path.files]
-        self.ordered = path.ordered
+        self.classes_in_order = path.classes_in_order
         self.features = self.columns.features
         self.classes = self.columns.classes
         counts = [file.num_rows for file in path.files if file.num_rows is not None]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from .likelihoods.labels import with_both_classes
 
@@ -23,13 +23,21 @@ ECE_BINS = 15
 _ROW_SUM = 1e-6
 
 
+Loss = Callable[[AnyNDArray, AnyNDArray], AnyNDArray]
+#: The losses of rows, [N], whose means are the metrics of these names.
+LOSSES: dict[str, Loss] = {
+    "error": lambda y, P: (P.argmax(axis=1) != y).astype(float),
+    "brier": lambda y, P: np.square(P - np.eye(P.shape[1])[y]).sum(axis=1) / 2,
+    "nll": lambda y, P: -np.log(np.clip(P[np.arange(len(y)), y], CLIP, 1 - CLIP)),
+}
+
+
 def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Fraction of errors, the mean of [y != argmax_c p_c]: in [0, 1], smaller is better. Ties go to
     the first class: p(y = 1) = 1/2 thus predicts class 0.
     """
-    y, P = check_probabilities(y, P)
-    return float(np.mean(P.argmax(axis=1) != y))
+    return _mean("error", y, P)
 
 
 def brier(y: AnyNDArray, P: AnyNDArray) -> float:
@@ -37,9 +45,7 @@ def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     Half the Brier score of all classes, the mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller
     is better. For two classes it is the mean of (p(y = 1) - y)^2; a constant p = 1/2 scores 1/4.
     """
-    y, P = check_probabilities(y, P)
-    one_hot = np.eye(P.shape[1])[y]  # scikit-learn supports several classes from 1.7 on
-    return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
+    return _mean("brier", y, P)
 
 
 def nll(y: AnyNDArray, P: AnyNDArray) -> float:
@@ -48,8 +54,11 @@ def nll(y: AnyNDArray, P: AnyNDArray) -> float:
     constant p = 1/C scores log C. Probabilities are clipped at 1e-15, so that a row costs at most
     34.5 nats.
     """
-    y, P = check_probabilities(y, P)
-    return float(log_loss(y, np.clip(P, CLIP, 1 - CLIP), labels=np.arange(P.shape[1])))
+    return _mean("nll", y, P)
+
+
+def _mean(name: str, y: AnyNDArray, P: AnyNDArray) -> float:
+    return float(LOSSES[name](*check_probabilities(y, P)).mean())
 
 
 def ece(y: AnyNDArray, P: AnyNDArray) -> float:

@@ -266,3 +266,5 @@ def test_missing_values_are_counted_in_the_file(tmp_path):
     path.write_text("a,w,y\n1,u,p\n,v,q\n,,p\n4,x,q\n")
     notes = load(str(path), impute=True).notes
     assert any(note.startswith("medians replace 3 missing values") for note in notes)
+    with pytest.raises(ValueError, match=r"y has no label .* in rows 1, 2"):
+        load(str(path), "a", numbers=True, impute=True)

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from gpflow_bsvm import cli
+from gpflow_bsvm import BSVMClassifier, cli
 from gpflow_bsvm.data import Blocks, Part, open_source
 from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.files import CSVFiles
 
 pytest.importorskip("pyarrow")
 TABLE = "1.0,0.5,0.25\n0.0,1.5,2.5\n1.0,3,4\n"
+
+
+WORDS = "a,y\n" + "1,low\n2,mid\n5,top\n" * 4
 
 
 def rows_of(reader, size=100):
@@ -46,6 +49,15 @@ def test_wrong_names(path):
     assert CSVFiles(path, target="0").features == ("1", "2")
 
 
+def test_the_order_of_classes_is_not_the_order_of_rows(path):
+    path.write_text(WORDS)
+    rows = CSVFiles(path, target="y", classes="auto")
+    part = Part(rows, 1)
+    assert rows.ordered and not rows.classes_in_order and not part.classes_in_order
+    with pytest.raises(ValueError, match="needs an order, but the classes"):
+        BSVMClassifier(multi_class="ordinal").fit(part)
+
+
 @pytest.mark.slow
 def test_the_command_takes_names(path, capsys):
     table = "".join(f"{n % 2},{n % 7 - 3 + n % 2},{n % 5}\n" for n in range(40))
@@ -76,7 +88,7 @@ def test_a_part_has_these_rows_and_no_others(size):
     assert first.origin.row(0) == "row 9"  # as the whole counts
     with pytest.raises(ValueError, match="ended after 15 rows, but should have 25"):
         list(open_source(Part(whole, 5, 30), Rows(), 4).chunks())
-    for start, stop in [(-1, None), (4, 4), (6, 2)]:
+    for start, stop in [(-1, None), (4, 4), (6, 2), (20, None)]:
         with pytest.raises(ValueError, match="0 <= start < stop"):
             Part(whole, start, stop)
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
-from gpflow.utilities import multiple_assign
+from gpflow.utilities import multiple_assign, parameter_dict
 
 from ..data.sources import Source
 from ..engine.contracts import Model, open_data
@@ -48,8 +48,12 @@ def best_kernel(
     :param X: [n, D]; Y: [n, P]. The only row of a class does not count, because other rows cannot
         predict it. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the current kernel.
+    :raise ValueError: for a candidate with an unknown name.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
+    known = parameter_dict(model)
+    if unknown := [name for one in candidates for name in one if name not in known]:
+        raise ValueError(f"candidates name {unknown[0]!r}: the parameters are {', '.join(known)}")
     data = open_data(model, (X, Y), part=True)
     hyper = Hyperparameters(model)
     best = -np.inf

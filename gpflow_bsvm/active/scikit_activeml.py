@@ -65,9 +65,7 @@ class ModelClassifier(_SkactivemlClassifier):
 
     def predict_proba(self, X: Any) -> AnyNDArray:
         """:return: [N, C], in the order of `classes_`."""
-        check_is_fitted(self, "model_")
-        X = check_inputs(np.asarray(X, default_float()))
-        return with_both_classes(predict_probabilities(self.model_, X))
+        return with_both_classes(predict_probabilities(*self._checked(X)))
 
     def sample_proba(self, X: Any, num_samples: int = 100, seed: int = 0) -> AnyNDArray:
         """
@@ -76,7 +74,12 @@ class ModelClassifier(_SkactivemlClassifier):
 
         :return: [S, N, C].
         """
-        return draw_probabilities(self.model_, X, num_samples=num_samples, seed=seed)
+        return draw_probabilities(*self._checked(X), num_samples=num_samples, seed=seed)
+
+    def _checked(self, X: Any) -> tuple[Model, AnyNDArray]:
+        """:raise NotFittedError, ValueError: before a fit, or for rows that are not numbers."""
+        check_is_fitted(self, "model_")
+        return self.model_, check_inputs(np.asarray(X, default_float()))
 
     def __sklearn_clone__(self) -> ModelClassifier:
         return type(self)(**self.get_params(deep=False))

@@ -16,11 +16,12 @@ from typing import Any
 
 import gpflow
 import numpy as np
+import scipy.sparse
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 
-from ..data.batch import Batch, digest
+from ..data.batch import Batch, SparseRows, digest
 from ..data.sources import Source, closed_at_end
 from ..engine.contracts import Model, networks_in
 from ..engine.structure import BOOKKEEPING, named_parameters
@@ -217,6 +218,10 @@ class _Walk:
             return self._named(value.parameters)
         if isinstance(value, type):
             return self._class(value)
+        if scipy.sparse.issparse(value):
+            return self._all([value.shape, *SparseRows(value).parts])
+        if hasattr(value, "to_numpy"):  # pandas: a long `repr` lacks some rows
+            return self._all([[*getattr(value, "columns", ())], value.to_numpy()])
         return self._callable(value) or self._object(value)
 
     def _callable(self, value: Any) -> str:

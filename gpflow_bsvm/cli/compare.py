@@ -163,6 +163,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
     """Find all errors in the input before any training."""
+    from ..compare import report
     from ..compare.protocol import Comparison, Settings
     from ..optional import require
 
@@ -173,10 +174,11 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     args.num_inducing = args.num_inducing or num_inducing
     settings = Settings(args.folds, args.num_inducing, args.fixed_kernel, args.seed, args.task)
     datasets = [_load(name, args) for name in args.data]
-    names = [dataset.name for dataset in datasets]
-    for number, name in enumerate(names):
-        if again := names[:number].count(name):  # distinguish files of the same name
-            datasets[number] = dataclasses.replace(datasets[number], name=f"{name}#{again + 1}")
+    names = [report.picture_name(dataset).lower() for dataset in datasets]
+    for number, dataset in enumerate(datasets):
+        if again := names[:number].count(names[number]):  # distinguish files of the same name
+            name = f"{dataset.name}#{again + 1}"
+            datasets[number] = dataclasses.replace(dataset, name=name)
     return [Comparison(dataset, settings, args.models) for dataset in datasets]
 
 
@@ -258,7 +260,7 @@ def _report(args: argparse.Namespace, done: Comparison, comparisons: list[Compar
         show("\n".join(["", report.table(done), *report.verdicts(done)]))
     begun = [one for one in comparisons if one.fold_scores]
     drawn = [one for one in begun if one.held_out and not args.no_plots]
-    report.write(begun, args.output, [report.picture_name(one) for one in drawn])
+    report.write(begun, args.output, [report.picture_name(one.dataset) for one in drawn])
     if done in drawn:
-        with whole_file(args.output / report.picture_name(done)) as file:
+        with whole_file(args.output / report.picture_name(done.dataset)) as file:
             pictures.draw(done, file)

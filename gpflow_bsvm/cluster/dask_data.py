@@ -129,8 +129,10 @@ class DaskFrame(DaskReader):
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
     :ivar features: names of the columns of X.
-    :ivar classes: see `ParquetFiles`, also for `ordered`.
+    :ivar classes: see `ParquetFiles`, also for `classes_in_order`.
     """
+
+    classes_in_order = True
 
     def __init__(
         self,
@@ -153,13 +155,14 @@ class DaskFrame(DaskReader):
         """
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
+        frame = frame.rename(columns=str)  # pyarrow would read a number as a column's place
+        target, weight = (None if name is None else str(name) for name in (target, weight))
         names = list(frame.columns)
-        self.ordered = True
         if isinstance(classes, str) and classes == "auto" and target in names:
-            self.ordered = bool(getattr(frame[target].dtype, "ordered", False))
+            self.classes_in_order = bool(getattr(frame[target].dtype, "ordered", False))
             classes = _distinct(frame[target])
         others = [name for name in own_columns(names) if name not in (target, weight)]
-        wanted = others if features is None else list(features)
+        wanted = others if features is None else [*map(str, features)]
         words = chosen_words(wanted, names)
         self.columns = Columns(words, target, weight, wanted, classes)
         self.features = self.columns.features

@@ -10,7 +10,8 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy import stats
 
-from .protocol import Comparison, Held, Loss
+from ..metrics import Loss
+from .protocol import Comparison, Held
 
 #: Level of all intervals.
 LEVEL = 0.95

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 
 from .. import metrics
 from ..datasets import Dataset
-from ..metrics import CLIP, METRICS, Metric
+from ..metrics import METRICS, Loss, Metric
 from . import regression
 from .baselines import Baseline
 from .gp_baselines import make_baseline
@@ -25,7 +25,6 @@ from .registry import default_baselines
 from .splits import Fold, check_counts, class_labels, folds
 from .task import KernelSettings, Skipped
 
-Loss = Callable[[AnyNDArray, AnyNDArray], AnyNDArray]
 #: Labels [n] and predictions [n, K] of held-out rows.
 Held = tuple[AnyNDArray, AnyNDArray]
 
@@ -51,11 +50,7 @@ class Kind:
 OF_CLASSES = Kind(
     METRICS,
     metrics.evaluate,
-    {
-        "error": lambda y, P: (P.argmax(axis=1) != y).astype(float),
-        "brier": lambda y, P: np.square(P - np.eye(P.shape[1])[y]).sum(axis=1) / 2,
-        "nll": lambda y, P: -np.log(np.clip(P[np.arange(len(y)), y], CLIP, 1 - CLIP)),
-    },
+    metrics.LOSSES,
     lambda model, fold: model.predict_proba(fold.X_test),
 )
 #: P: see `regression.columns`.

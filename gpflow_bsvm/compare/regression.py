@@ -7,7 +7,6 @@ cross-validated residuals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.svm import SVR
 
 from ..estimators import BSVMRegressor
-from ..metrics import Metric
+from ..metrics import Loss, Metric
 from ..prediction import predict_log_density
 from .baselines import Baseline, Task
 
@@ -41,7 +40,7 @@ def gaussian(mean: AnyNDArray, deviation: Any, y: AnyNDArray) -> AnyNDArray:
     return columns(mean, stats.norm.logpdf(y, mean, deviation), quantiles)
 
 
-LOSSES: dict[str, Callable[[AnyNDArray, AnyNDArray], AnyNDArray]] = {
+LOSSES: dict[str, Loss] = {
     "mse": lambda y, P: np.square(P[:, 0] - y),
     "mae": lambda y, P: np.abs(P[:, 0] - y),
     "nll": lambda y, P: -P[:, 1],

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import whole_file
+from ..datasets import Dataset
 from ..optional import require
 from .contests import Contest, contests
 from .machine import provenance
@@ -206,9 +207,9 @@ def write(comparisons: Sequence[Comparison], directory: Path, pictures: Sequence
             (directory / name).unlink(missing_ok=True)
 
 
-def picture_name(comparison: Comparison) -> str:
+def picture_name(dataset: Dataset) -> str:
     """:return: a file name that is valid on all systems."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", comparison.dataset.name) + ".png"
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", dataset.name) + ".png"
 
 
 def _finite(value: float) -> float | None:

@@ -50,12 +50,14 @@ class Reader(Source):
     :ivar finite: whether passes end, so that rows can be counted; None if unknown.
     :ivar told_by_rows: whether a checkpoint reads all rows to identify the data.
     :ivar own_batches: whether pieces have the size of minibatches, except for the last.
+    :ivar names: the names of the columns of X, after a pass; None if there are none.
     """
 
     indexed = False
     finite: bool | None = None
     told_by_rows = False
     own_batches = False
+    names: tuple[str, ...] | None = None
     _asked: Check
     _said: int | None = None
     _passed = False
@@ -176,6 +178,7 @@ class Reader(Source):
                 where = piece.origin.rows(number)
                 raise ValueError(f"{where}: X has {columns}, but earlier rows had {first}")
             row += number
+            self.names = piece.origin.columns
             yield batch
         self._check_end(row)
         self.known_rows = row
@@ -271,17 +274,17 @@ class Part(Reader):
         :param stop: index after the last row; if None, the end.
         :raise ValueError: unless 0 <= start < stop.
         """
-        if not 0 <= start < (start + 1 if stop is None else stop):
-            raise ValueError(f"rows {start} to {stop} are empty: 0 <= start < stop is needed")
+        last = reader.known_rows if stop is None else stop
+        if not 0 <= start < (start + 1 if last is None else last):
+            raise ValueError(f"rows {start} to {last} are empty: 0 <= start < stop is needed")
         self._reader = reader
         self._start = start
         self._stop = stop
-        last = reader.known_rows if stop is None else stop
         self.known_rows = None if last is None else last - start
         self.finite = reader.finite if stop is None else True
         self.told_by_rows = reader.told_by_rows
         self.maker = reader.maker
-        for name in {"features", "classes"} & {*dir(reader)}:
+        for name in {"features", "classes", "classes_in_order"} & {*dir(reader)}:
             setattr(self, name, getattr(reader, name))
 
     @property

@@ -111,7 +111,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param y: [N] numbers, strings or truth values, from at least two classes; for a regressor,
             numbers; None if X includes the labels; ignored by a one-class estimator.
         :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
-            twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1.
+            twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1;
+            rows read piece by piece keep their weights, and a warning says if these are small.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues the fit, and returns the same model.
         :raise TypeError: for parameters of a wrong type.

@@ -19,7 +19,7 @@ from ..checkpoints.directory import Directory
 from ..likelihoods import Hinge
 from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
-from ..tables.labels import check_are_classes
+from ..tables.labels import check_are_classes, class_list
 from . import inputs, labels
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
@@ -144,6 +144,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         :param classes: all labels; None: the labels in the first call. If a class has no rows yet,
             the model learns only that earlier rows do not belong to it. If all rows are of one
             class, a warning is raised, because nothing can be learned or selected.
+        :param sample_weight: [N], as in `fit`; rows read piece by piece include their weights.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
         :raise ValueError: as in `fit`; for labels, classes or columns unlike those in the first
             call; for class_weight="balanced", which needs all rows.
@@ -155,10 +156,10 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             )
         new = copy.copy(self)
         if classes is not None:
-            told = np.asarray(classes) if self._ordinal else np.unique(classes)
+            told = np.asarray(class_list(classes)) if self._ordinal else np.unique(classes)
             if not hasattr(self, "model_"):
                 new._told = told
-            elif y is not None and told.tolist() != self.classes_.tolist():
+            elif told.tolist() != (list if self._ordinal else sorted)(self.classes_.tolist()):
                 raise ValueError(
                     f"classes {told.tolist()} differ from the classes in the first call, "
                     f"{self.classes_.tolist()}: name all classes in the first call"
@@ -235,7 +236,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             )
         if self.classes_.dtype.kind in "iuf":
             labels.warn_of_numbers(len(self.classes_), found.num_rows)
-        if self._ordinal and not getattr(rows, "ordered", True):
+        if self._ordinal and not getattr(rows, "classes_in_order", True):
             labels.check_order(self.classes_, "give the source classes=[...] in order")
         return self._numbering(found.values, found.weights)
 

@@ -29,6 +29,8 @@ MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
 FAR_SPANS = 10
 FEW = 0.01
+#: Beginnings of the names of types of dates and times.
+_TIMES = ("date", "time", "duration", "period")
 #: With more rows than this, equal rows are not merged.
 MERGE_ROWS = 20_000
 
@@ -55,10 +57,10 @@ def _with_names(X: Any) -> Any:
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
     """
     :return: the result of `validate_data`; its errors about NaN and infinity get advice.
-    :raise ValueError: also for dates and times, because their unit as numbers is arbitrary.
+    :raise ValueError: also for dates and periods, because their unit as numbers is arbitrary.
     """
     kinds: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
-    if any(getattr(kind, "kind", "?") in "mM" for kind in np.atleast_1d(kinds)):
+    if any(str(kind).lower().startswith(_TIMES) for kind in np.atleast_1d(kinds)):
         raise ValueError(
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,16 @@ def with_numpy_type(y: Any) -> Any:
     """
     :return: y, with NumPy's integers or truth values in place of pandas' nullable types and
         categories, which scikit-learn converts to floats: True to 1.0, and large integers to their
-        neighbors. A list of strings and other labels becomes objects, because NumPy would convert
-        all of them to strings.
+        neighbors. A list of strings and other labels, or of integers beyond int64, becomes objects,
+        because NumPy would convert all of them to strings, or to floats.
     """
     if hasattr(y, "columns") and len(y.columns) == 1:
         return type(y)({name: with_numpy_type(y[name]) for name in y.columns})
     if isinstance(y, list | tuple):
         mixed = len({isinstance(label, str) for label in y}) > 1
-        return np.asarray(y, object) if mixed else y
+        large = any(isinstance(label, Integral) and int(label) >= 2**63 for label in y)
+        lossy = mixed or (large and np.asarray(y).dtype.kind == "f")
+        return np.asarray(y, object) if lossy else y
     dtype = getattr(y, "dtype", None)
     if str(getattr(getattr(dtype, "categories", None), "dtype", "")).startswith("bool"):
         return np.asarray(y, bool)
@@ -151,7 +154,7 @@ def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[An
 def check_are_numbers(y: Any) -> Any:
     """
     :return: y, with objects converted to floats.
-    :raise ValueError: for strings (classes), dates and missing labels.
+    :raise ValueError: for strings (classes), dates, periods and missing labels.
     """
     given = np.ravel(np.asarray(y))
     if given.dtype.kind in "mM":
@@ -161,6 +164,9 @@ def check_are_numbers(y: Any) -> Any:
     if words := [one for one in given if isinstance(one, str)]:
         raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")
     check_known(y)
+    if others := [one for one in given if not hasattr(one, "__float__")]:
+        kind = type(others[0]).__name__
+        raise ValueError(f"y must be numbers, got a {kind}: give y in seconds or days")
     return np.asarray(y, np.float64)
 
 
@@ -182,6 +188,11 @@ def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
     names = getattr(rows, "classes", None)
     whole = values.astype(np.int64)
     if names is None:
+        if len(values) and np.abs(values).max() >= 2 / np.finfo(values.dtype).eps:
+            raise ValueError(
+                f"label {values[-1]:.0f} has too many digits for {values.dtype}, in which close "
+                "labels are equal: number the classes 0, 1, ..."
+            )
         return whole
     given = np.asarray(names)  # integers beyond 2^63 are floats, which may be equal
     return (given if given.tolist() == [*names] else np.array([*names], object))[whole]

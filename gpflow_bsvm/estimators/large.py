@@ -187,10 +187,14 @@ class Prepared(Derived):
         source: Source,
         scaler: StandardScaler | None,
         encoding: Encoding | None = None,
+        fill: AnyNDArray | None = None,
     ) -> None:
-        """:param encoding: encoding of labels, see `labels`; None: labels are ignored."""
+        """
+        :param encoding: encoding of labels, see `labels`; None: labels are ignored.
+        :param fill: see `inputs.medians`.
+        """
         super().__init__(source)
-        self._prepare = partial(_prepared, scaler, encoding)
+        self._prepare = partial(_prepared, scaler, encoding, fill)
         self.maker = source.maker
 
     @property
@@ -238,8 +242,14 @@ class Prepared(Derived):
         return None if remote is None else remote.projected(self._prepare)
 
 
-def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: Batch) -> Batch:
-    X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
+def _prepared(
+    scaler: StandardScaler | None,
+    encoding: Encoding | None,
+    fill: AnyNDArray | None,
+    batch: Batch,
+) -> Batch:
+    X = inputs.filled(np.asarray(batch.X), fill)
+    X = tf.constant(X if scaler is None else scaler.transform(X), batch.X.dtype)
     if encoding is None:
         return batch._replace(X=X)
     targets, factors = encoding(batch.Y.numpy())
@@ -259,7 +269,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     seed = stages.seed(estimator, source)
     found = _surveyed(estimator, source, seed, stages)
     encoding = estimator._learn_survey(rows, found)
-    names = getattr(rows, "features", None)
+    names = getattr(rows, "features", getattr(source, "names", None))
     sample, codes = _learn_inputs(estimator, found, encoding, names)
     num_rows = None if found.is_complete else found.num_rows
     spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
@@ -330,4 +340,5 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
         )
     asked = Rows(labelled, estimator.n_features_in_, expected)
     source = open_source(rows, asked, CHUNK_ROWS)
-    return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)
+    encoding = estimator._encoding(rows) if labelled else None
+    return Prepared(source, estimator.scaler_, encoding, estimator.fill_)

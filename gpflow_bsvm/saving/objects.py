@@ -237,7 +237,7 @@ class Decoder(ValueDecoder):
             "object": self._object,
             "of TFP": lambda node: OF_TFP[node["class"]](**self._parts(node["arguments"])),
             "parameter": self._parameter,
-            "slice": self._slice,
+            "slice": lambda node: slice(*map(self.decode, node["ends"])),
             "variable": lambda node: self._made(self._variable(node)),
         }
 
@@ -277,10 +277,6 @@ class Decoder(ValueDecoder):
         for key, part in state.items():  # TensorFlow's own bookkeeping
             (setattr if isinstance(made, tf.Module) else object.__setattr__)(made, key, part)
         return self._made(made)
-
-    def _slice(self, node: Any) -> slice:
-        start, stop, step = map(self.decode, node["ends"])
-        return slice(start, stop, step)
 
     def _network(self, node: Any) -> Any:
         weights = [self._array({"value": number}) for number in node["weights"]]

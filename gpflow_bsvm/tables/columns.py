@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..optional import Later
-from .cells import as_float, as_labels, as_text, as_truth, compute, is_a, without
+from .cells import arrow, as_float, as_labels, as_text, as_truth, compute, is_a, without
 from .labels import class_list
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .spelling import MISSING, PLAIN, Spelling
@@ -115,6 +115,8 @@ class Column(NamedTuple):
         if is_a(labels.type) or isinstance(classes[0], str):
             labels = as_text(labels)
             classes = [*map(str, classes)]
+        elif is_a(labels.type, "float"):  # rounded as in the file
+            classes = arrow.array(classes, labels.type).to_pylist()
         known = {name: number for number, name in enumerate(classes)}
         return self._places(labels, known, what, origin)
 

@@ -83,6 +83,6 @@ def class_list(classes: Any) -> list[Any]:
         raise ValueError(
             f"classes must be two or more different labels, in the order 0..C-1, got {classes!r}"
         )
-    if len({isinstance(name, str) for name in names}) > 1:
+    if len({str if isinstance(name, str) else isinstance(name, bool) for name in names}) > 1:
         raise ValueError(f"classes must be labels of one type, got {classes!r}")
     return names

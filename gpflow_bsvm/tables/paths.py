@@ -27,6 +27,8 @@ OTHERS = (".json", ".jsonl", ".xlsx", ".xls", ".ods", ".feather", ".rds", ".sav"
 ROW_NAMES = "row.names"
 #: Names of an index written by pandas or R: row numbers or row names, not a feature.
 _INDEX = re.compile(rf"|Unnamed: [\d.]+|__index_level_\d+__|{ROW_NAMES}")
+#: A folder in which a writer keeps unfinished rows or a log, such as Spark's `_temporary`.
+_WRITERS = re.compile(r"(^|[/\\])_[^/\\=]*[/\\]")
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 40
 
@@ -47,7 +49,8 @@ def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
         return [name]
     if not os.path.isdir(name):
         raise ValueError(f"{name} is a pipe or a device, but rows are read twice: save it first")
-    found = [one for one in _inside(name) if one.lower().endswith(endings)]
+    inside = [one for one in _inside(name) if not _WRITERS.search(os.path.relpath(one, name))]
+    found = [one for one in inside if one.lower().endswith(endings)]
     if not found:
         shown = ", *".join(one for one in endings if one.count(".") == 1)
         raise FileNotFoundError(f"directory {name} has no files *{shown}")

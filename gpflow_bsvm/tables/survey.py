@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from . import oddities
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
 from .columns import TRUTH, Column, days, first_unlike, times
 from .formats import Format
 from .labels import MOST_CLASSES, as_written, check_are_classes
-from .paths import short
+from .paths import short, shortened
 from .reading import Reading
 from .spelling import MISSING, PLAIN, Spelling, chosen, in_doubt, possible
 
@@ -34,29 +35,6 @@ _FEWEST_UNITS = 5
 _MOST = 0.8
 #: The mark of ambiguous numbers: 1.234 may mean 1234.
 GROUPED = "numbers such as 1.234"
-#: Other meanings of numbers: a pattern, its smallest share of the values, and advice.
-ODDITIES = {
-    "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
-    "are written as 45E3": (r"\d+[eE]\d+", 0.5, "if they are codes, give words={}"),
-    "begin with +": (r"\+\d{6,}", 0.5, "if they are telephone numbers, give drop={}"),
-    "may be dates": (
-        r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])",
-        *(_MOST, "if they are, give dates={}"),
-    ),
-    "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    "may mark missing values, such as -99 and -999": (
-        r"-9{2,}(\.0+)?",
-        *(0, "if they do, give them as na_values=[...]"),
-    ),
-    "have too many digits for float64": (
-        r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
-        *(0, "if they are keys, give drop={}, because close values become equal"),
-    ),
-}
-#: Those of which one value is enough: as a pattern, and numbers for columns of numbers.
-_RARE = [pattern for pattern, share, _ in ODDITIES.values() if not share]
-_RARE_TEXTS = rf"^\s*({'|'.join(_RARE)})\s*$"
-_RARE_NUMBERS = [1 - 10.0**digits for digits in range(2, 16)]
 
 
 class Survey:
@@ -65,7 +43,7 @@ class Survey:
 
     :ivar seen: distinct values, each with its first row; None is a missing value. After
         `MOST_CLASSES` values, only values that may mean a missing value, and one rare value of
-        `ODDITIES` in every batch, are added.
+        each of `ODDITIES` in every batch, are added.
     :ivar order: the values in the order of their type, if their type has an order.
     """
 
@@ -116,15 +94,7 @@ class Survey:
     def _look_for_rare(self, cells: Any) -> None:
         if self.missing != MISSING:  # the usual texts are never rare numbers
             cells = self._fitted(cells)
-        if is_a(self.kind):
-            rare = compute.match_substring_regex(as_text(cells), _RARE_TEXTS)
-        elif is_a(self.kind, NUMBERS):
-            numbers = compute.cast(cells, arrow.float64(), safe=False)
-            rare = compute.is_in(numbers, value_set=arrow.array(_RARE_NUMBERS))
-        else:
-            return
-        row = compute.index(rare, True).as_py()
-        if row >= 0:
+        for row in oddities.rare_rows(cells):
             self.seen.setdefault(cells[row].as_py(), self.rows + row)
 
     def _are_plain(self, cells: Any) -> bool:
@@ -140,7 +110,8 @@ class Survey:
             where = np.flatnonzero(self._fitted(cells).is_null(nan_is_null=True))
         coded = cells.take(arrow.array(where)).dictionary_encode()
         values = [*coded.dictionary.to_pylist(), None]
-        self.order = values[:-1] if coded.type.ordered else []
+        if coded.type.ordered:
+            self._learn_order(values[:-1])
         lost = self._fitted(coded.dictionary).is_null(nan_is_null=True).to_pylist()
         self._lost |= {value for value, is_lost in zip(values, lost) if is_lost}
         codes, rows = np.unique(coded.indices.fill_null(-1), return_index=True)
@@ -148,6 +119,17 @@ class Survey:
             value = values[code] if values[code] == values[code] else None  # NaN
             if not self.many or value in self._lost or value == self.name:
                 self.seen.setdefault(value, self.rows + row)
+
+    def _learn_order(self, order: list[Any]) -> None:
+        """:raise ValueError: unless it is a part of the order so far, or extends it."""
+        short, long = sorted((self.order, order), key=len)
+        if [value for value in long if value in short] != short:
+            raise ValueError(
+                f"column {self.name!r} has the categories {shortened(order)} in "
+                f"{self._files[-1][0]}, but {shortened(self.order)} before: save all files with "
+                "the same categories"
+            )
+        self.order = long
 
     def _fitted(self, cells: Any) -> Any:
         """:return: the values, or null if missing, after dropping spellings that do not fit."""
@@ -169,13 +151,7 @@ class Survey:
     @property
     def oddities(self) -> list[str]:
         """:return: the keys of `ODDITIES` that apply to the values as numbers."""
-        texts = [str(one).strip() for one in self.seen if one not in self._lost]
-        some = [text for text in texts if "." not in text or text[:2] == "-9"]  # else measurements
-        shares = {
-            key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
-            for key, (pattern, _, _) in ODDITIES.items()
-        }
-        return [key for key, share in shares.items() if share > ODDITIES[key][1]]
+        return oddities.found([str(one).strip() for one in self.seen if one not in self._lost])
 
     def missing_values(self, of_words: bool) -> Collection[Any]:
         """:return: values that mean a missing value, for words or for numbers and dates."""
@@ -370,14 +346,28 @@ class Survey:
                 f"the label {doubtful[0]!r} ({self.place(doubtful[0])}) in {what} may mean a "
                 f"missing label: drop such rows, or give words=[{self.name!r}] if it is a label"
             )
+        zeros = [one for one in self.seen if one in ("-0", "-0.0")]
+        if zeros and not told:
+            raise ValueError(
+                f"the label {zeros[0]!r} ({self.place(zeros[0])}) in {what} is a negative zero, "
+                "which would be another class than 0: write 0"
+            )
         if self.many:
             raise ValueError(
                 f"{what} holds more than {MOST_CLASSES} different values, too many for classes; is "
                 "target the right column?"
             )
         texts = all(isinstance(one, str) for one in self.seen)
-        labels = as_written(self.seen) if texts else sorted(self.seen)
-        labels = [label for label in self.order if label in self.seen] or labels
+        labels = (
+            as_written(self.seen)
+            if texts
+            else sorted(self.seen, key=lambda one: (isinstance(one, str), one))
+        )
+        self.order = [label for label in self.order if label in self.seen]
+        if len(self.order) == len(labels):
+            labels = self.order
+        elif self.order:
+            raise ValueError(f"{what} is an ordered category in some files only")
         sure = self._reading.classes == "any"
         check_are_classes(labels, self.rows, what, () if sure else labels)
         whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)

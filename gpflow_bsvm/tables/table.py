@@ -10,10 +10,11 @@ import numpy as np
 
 from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
+from .oddities import ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
 from .spelling import in_doubt
-from .survey import GROUPED, ODDITIES, Survey
+from .survey import GROUPED, Survey
 from .text import open_formats
 
 #: Default names of the label column.
@@ -32,7 +33,7 @@ class Table:
     Files with the same columns, and how to read them.
 
     :ivar columns: columns of X, labels and weights.
-    :ivar ordered: whether the user or the labels' type defines the order of the classes.
+    :ivar classes_in_order: whether the user or the labels' type defines the order of the classes.
     :ivar rows: number of inspected rows.
     :ivar holes: the place of the first missing value, by column of X.
     """
@@ -61,7 +62,7 @@ class Table:
         found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         labels = self._seen.get(reading.target)  # None: `check_names` raises
-        self.ordered = bool(labels and labels.order) if reading.is_auto else True
+        self.classes_in_order = bool(labels and labels.order) if reading.is_auto else True
         self.columns = Columns(found, reading.target, reading.weight, X, self._classes)
         for file in self.files:
             own = [name for name in file.names if name not in reading.drop]

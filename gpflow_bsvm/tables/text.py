@@ -182,7 +182,7 @@ class Text(Format):
             rest: Iterator[str] = itertools.islice(lines, self.header, None)
             if self._skips and self.separator != " ":  # skip only spaces before quotation marks
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
-                rest = (kept.sub(_keep_spaces, line) for line in rest)
+                rest = (kept.sub(lambda one: one[0].replace(" ", _SPACE), line) for line in rest)
             reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=self._skips)
             # If there is only one column, a blank line is a missing value.
             for row in filter(None, reader) if width > 1 else (row or [""] for row in reader):
@@ -228,10 +228,6 @@ def open_format(path: str, reading: Reading) -> Format:
         if not told and (kind.endswith(SVMLIGHT) or _is_svmlight(head)):
             return SVMLight(path, reading)
         return Text(path, head, encoding, reading)
-
-
-def _keep_spaces(found: re.Match[str]) -> str:
-    return found[0].replace(" ", _SPACE)
 
 
 def _counted(start: int, number: int) -> list[str]:

@@ -153,3 +153,5 @@ def test_only_the_kernels_that_are_given_are_compared():
     best_kernel(model, X[:12], Y[:12], [{".kernel.variance": 3.0}])
     assert model.kernel.variance.numpy() in (3.0, binary().kernel.variance.numpy())
     assert model.kernel.lengthscales.numpy() == binary().kernel.lengthscales.numpy()
+    with pytest.raises(ValueError, match=r"name '.kernel.scale': the parameters are .*variance"):
+        best_kernel(model, X[:12], Y[:12], [{".kernel.scale": 1.0}])

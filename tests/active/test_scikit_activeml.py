@@ -8,6 +8,7 @@ import pytest
 from helpers import assert_same_state, make_data, make_model, state
 from scipy.stats import entropy
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.active import POLICIES
@@ -107,6 +108,9 @@ def test_our_model_in_their_loop():
     expected = -(p * np.log(p)).sum(axis=1)
     np.testing.assert_allclose(utilities[0][3:], expected[3:], atol=1e-10)
     assert not set(index) & {0, 1, 2}
+    assert clf.sample_proba(X[:4].astype(np.float32)).shape == (100, 4, 3)
+    with pytest.raises(NotFittedError):
+        scikit_activeml.ModelClassifier(three(), classes=[0, 1, 2]).sample_proba(X)
 
 
 @pytest.mark.slow

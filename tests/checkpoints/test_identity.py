@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import make_data, make_model
+from pandas import DataFrame
 from scipy.sparse import csr_array
 
 import gpflow_bsvm as gb
@@ -259,6 +260,8 @@ FUNCTIONS = {
     "variable": lambda number: adds(tf.Variable(float(number))),
     "parameter": lambda number: adds(gpflow.Parameter(float(number))),
     "set": lambda number: {"a", number},
+    "frame": lambda number: adds(DataFrame({"a": [0] * 100 + [number] + [0] * 100})),
+    "sparse": lambda number: adds(csr_array(np.eye(200) * number)),
 }
 
 

@@ -244,6 +244,15 @@ def test_empty_partitions_are_passed_over(client, arrays):
     close(here, there)
 
 
+def test_numbers_as_names_of_columns_are_no_places():
+    table = pd.DataFrame({0: [0, 1, 0], 2: [5.0, 6.0, 7.0], 1: [8.0, 9.0, 10.0]})
+    rows = DaskFrame(dd.from_pandas(table, npartitions=1), target=0, features=[1, 2])
+    (piece,) = rows.pieces(10)
+    assert rows.features == ("1", "2")
+    np.testing.assert_array_equal(piece.X, table[[1, 2]])
+    np.testing.assert_array_equal(piece.Y, table[[0]])
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 def test_labels_of_categories(client, arrays, ordered):
     """A partition may lack a category, or list only its own."""

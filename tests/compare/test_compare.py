@@ -289,7 +289,7 @@ def check_picture(comparison, path, panels):
 
 @pytest.mark.slow
 def test_picture(everything, tmp_path):
-    check_picture(everything, tmp_path / report.picture_name(everything), panels=3)
+    check_picture(everything, tmp_path / report.picture_name(everything.dataset), panels=3)
 
 
 def test_times_are_of_the_folds_after_the_first():
@@ -309,7 +309,7 @@ def test_provenance():
 
 def test_picture_names_are_safe():
     dataset = replace(moons(), name="a/b c#2")
-    assert report.picture_name(Comparison(dataset, Settings())) == "a_b_c_2.png"
+    assert report.picture_name(dataset) == "a_b_c_2.png"
 
 
 def test_output_directory_is_made(tmp_path):

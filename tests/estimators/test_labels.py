@@ -282,7 +282,7 @@ def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, name
     table.grade = pd.Categorical(words, names, ordered=True)
     table.to_parquet(tmp_path / "r.parquet")
     rows = ParquetFiles(tmp_path / "r.parquet", target="grade", classes="auto")
-    assert rows.classes == names and rows.ordered
+    assert rows.classes == names and rows.classes_in_order
 
 
 def test_many_numbers_of_a_source_are_warned_of():
@@ -300,10 +300,27 @@ def test_dates_are_no_numbers_of_some_unit(kind):
             estimator.fit(X, np.arange(12) % 2)
 
 
+def test_periods_are_no_numbers():
+    """Nor are times with a zone: before, a regressor took them for nanoseconds."""
+    months = pd.Series(pd.period_range("2020-01", periods=12, freq="M"))
+    X = np.arange(12.0)[:, None]
+    for estimator in (BSVMClassifier(), BSVMRegressor()):
+        with pytest.raises(ValueError, match=r"X must hold numbers, got dates or times"):
+            estimator.fit(months.to_frame(), np.arange(12) % 2)
+    for y in (months, months.dt.to_timestamp().dt.tz_localize("UTC")):
+        with pytest.raises(ValueError, match=r"y must be numbers, got a (Period|Timestamp): give"):
+            BSVMRegressor().fit(X, y)
+
+
 def test_large_whole_numbers_are_not_merged():
     rows = Blocks([(np.eye(4)[:, :2], np.array([[0.0], [1], [0], [1]]))])
     rows.classes = [2**63 + 1, 2**63 + 2]
     assert fixed(num_inducing=2).fit(rows).classes_.tolist() == rows.classes
+    with pytest.raises(ValueError, match="objects of type int; convert"):
+        fixed(num_inducing=2).fit(np.eye(4)[:, :2], [-1, 2**63 + 1, -1, 2**63 + 2])
+    rows = Blocks([(np.eye(4)[:, :2], np.array([[1], [10**17], [1], [10**17 + 1]]))])
+    with pytest.raises(ValueError, match="label 100000000000000000 has too many digits"):
+        fixed(num_inducing=2).fit(rows)
 
 
 def test_labels_of_mixed_types_are_told():

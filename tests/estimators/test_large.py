@@ -231,6 +231,18 @@ def test_frames_in_blocks_have_the_columns_of_training_in_its_order(data):
         model.predict(Blocks([frame[:40], swapped[40:]]))
     with pytest.raises(ValueError, match=r"rows 40 to 149: X has \('b', 'a'\), but earlier rows"):
         make().fit(Blocks([(frame[:40], Y[:40]), (swapped[40:], Y[40:])]))
+    found = make().fit(Blocks([(frame[:40], Y[:40]), (frame[40:], Y[40:])]))
+    assert found.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(swapped)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_rows_read_piece_by_piece_get_the_columns_that_imputing_adds(data, standardize):
+    X, Y = data
+    gaps = np.where(X > 1, np.nan, X)
+    model = make(impute=True, standardize=standardize).fit(gaps, Y[:, 0])
+    np.testing.assert_array_equal(model.predict_proba(blocks(X, Y)), model.predict_proba(X))
 
 
 @pytest.mark.slow

@@ -183,3 +183,11 @@ def test_classes_of_later_parts_are_those_of_the_first(data):
         ValueError, match=r"\['maybe', 'no', 'yes'\] differ from the classes in the first"
     ):
         model.partial_fit(X, y, classes=["maybe", "no", "yes"])
+    rows = Blocks([(X, (y == "yes")[:, None] * 1.0)])
+    rows.classes = ["no", "yes"]
+    with pytest.raises(ValueError, match=r"\['no', 'other'\] differ from the classes in the first"):
+        model.partial_fit(rows, classes=["no", "other"])
+    rows = Blocks([(X, (y == "no")[:, None] * 1.0)])
+    rows.classes = ["yes", "no"]  # in an order of their own
+    model = make().partial_fit(rows).partial_fit(X, y, classes=["no", "yes"])
+    assert model.classes_.tolist() == ["yes", "no"]

@@ -34,11 +34,14 @@ def folder(tmp_path):
 
 
 def test_files_that_can_be_read_are_read_and_others_are_named(folder):
+    for name in ("_temporary/0/h.csv", "_log/i.csv"):  # of Spark and the like
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_bytes(ROWS)
     found = find_files(folder)
     assert len(found) == 5 * len(PACKED)
     assert about_folder(str(folder), found) == (
         f"20 files of {folder} are read, including subdirectories: a.csv to sub/e.tsv.xz; left "
-        "out: _SUCCESS, f.csv.zip, g.xlsx"
+        "out: _SUCCESS, _log/i.csv, _temporary/0/h.csv, f.csv.zip, g.xlsx"
     )
 
 

@@ -121,6 +121,7 @@ def test_rare_values_are_told_wherever_they_are(tmp_path):
     """Also after more values than are kept, and in numbers to be predicted."""
     many = np.arange(3000) + 0.5
     many[2500] = -999
+    two = ["123456789012345678", "007", *map(str, many)]
     parquet.write_table(pa.table({"a": many, "y": many}), tmp_path / "t.parquet")
     texts = [*map(str, many), "0123"]
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{one},{one}\n" for one in texts))
@@ -130,6 +131,10 @@ def test_rare_values_are_told_wherever_they_are(tmp_path):
     notes = read(tmp_path / "t.csv", na_values=["-999"]).notes()
     assert any("begin with 0: a, y; if they are" in line for line in notes)
     assert not any("-999" in line for line in notes)
+    path = tmp_path / "two.csv"  # rare values of each kind, in rows that are read together
+    path.write_text("a,y\n" + "".join(f"{one},1\n" for one in two[::-1]))
+    told = " ".join(read(path, words=True).notes())
+    assert all(what in told for what in ("begin with 0: a", "too many digits", "-99 and -999: a"))
 
 
 def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):

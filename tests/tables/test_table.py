@@ -1,5 +1,7 @@
 """What a table's columns are read as: one spelling for each, or an error that says what to do."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from tables_as_read import read, table, values
@@ -7,6 +9,7 @@ from tables_as_read import read, table, values
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
+from gpflow_bsvm.data.batch import Origin  # noqa: E402
 from gpflow_bsvm.tables.labels import as_written  # noqa: E402
 from gpflow_bsvm.tables.reading import Reading  # noqa: E402
 from gpflow_bsvm.tables.spelling import chosen, possible  # noqa: E402
@@ -176,6 +179,54 @@ def test_a_category_is_words_whatever_it_is_of(tmp_path):
     assert read(path).columns.classes is None  # numbers, if these are asked for
     number = Table([str(path)], Reading(features=["a"]))  # of a model that has learned a number
     np.testing.assert_array_equal(values(number)[:, 0], [7, 30, 7])
+
+
+def ordered(path, labels, order):
+    labels = labels * 3
+    codes = pa.array([order.index(label) for label in labels], pa.int8())
+    y = pa.DictionaryArray.from_arrays(codes, order, ordered=True)
+    parquet.write_table(pa.table({"a": np.arange(len(labels)), "y": y}), path)
+    return str(path)
+
+
+def test_files_have_one_order_of_labels(tmp_path):
+    """Before, the order of the last file was taken, and labels that it lacks were lost."""
+    reading = Reading("y", classes="auto")
+    whole = ordered(tmp_path / "a.parquet", ["hi", "lo", "mid"], ["lo", "mid", "hi"])
+    part = ordered(tmp_path / "b.parquet", ["mid", "lo"], ["lo", "mid"])
+    for paths in ([whole, part], [part, whole]):
+        found = Table(paths, reading)
+        assert found.columns.classes == ["lo", "mid", "hi"] and found.classes_in_order
+    other = ordered(tmp_path / "c.parquet", ["mid", "lo"], ["mid", "lo"])
+    with pytest.raises(ValueError, match=r"categories 'mid', 'lo' in .*c.parquet, but 'lo', 'mid'"):
+        Table([whole, other], reading)
+    words = pa.table({"a": [1, 2] * 3, "y": ["mid", "top"] * 3})
+    parquet.write_table(words, tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="ordered category in some files only"):
+        Table([whole, str(tmp_path / "d.parquet")], reading)
+
+
+def test_labels_of_several_types_are_refused(tmp_path):
+    paths = [str(tmp_path / f"{n}.parquet") for n in range(2)]
+    parquet.write_table(pa.table({"a": [1, 2] * 3, "y": [1, 2] * 3}), paths[0])
+    for y in ([True, False], [Decimal("1.0"), Decimal("2.0")]):
+        parquet.write_table(pa.table({"a": [1, 2] * 3, "y": y * 3}), paths[1])
+        with pytest.raises(ValueError, match="labels of one type"):
+            Table(paths, Reading("y", classes="auto"))
+
+
+def test_classes_in_single_precision(tmp_path):
+    labels = pa.array([0.1, 2, 0.1], pa.float32())
+    parquet.write_table(pa.table({"a": [1, 2, 3], "y": labels}), tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet", classes=[2, 0.1])
+    (batch,) = found.files[0].batches(found.columns.read, 9)
+    assert found.columns.piece(batch, Origin())[1].ravel().tolist() == [1, 0, 1]
+
+
+def test_a_negative_zero_is_no_class(tmp_path):
+    with pytest.raises(ValueError, match=r"'-0' .row 1.* is a negative zero, .* write 0"):
+        (tmp_path / "t.csv").write_text("a,y\n1,0\n2,-0\n3,1\n")
+        read(tmp_path / "t.csv", classes="auto")
 
 
 LABEL_TEXTS = [
