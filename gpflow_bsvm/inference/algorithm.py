@@ -123,9 +123,9 @@ class Algorithm(ABC):
         for hook in self.needs:
             check_hook(model.likelihood, hook, self.instead)
         if self.weighs:
-            scaled = weighted(model, source)  # counts the rows
-            warn_of_fewer_rows(model, source)
-            source = scaled
+            if model.num_data is not None:
+                warn_of_fewer_rows(model, source.num_rows)
+            source = weighted(model, source)
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
