@@ -182,7 +182,7 @@ def augmented_elbo(
 
 @in_units_of_y(of_moments)
 def predict_f_given(
-    model: Model, data: Any, local_variables: Any, Xnew: Any
+    model: Model, data: Any, local_variables: Any, Xnew: Any, *, sample_weight: Any = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
     r"""
     Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5). For a
@@ -200,12 +200,13 @@ def predict_f_given(
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
     :param local_variables: lambda, [N, K], positive, for the losses of `local_variables`.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
+    :param sample_weight: [N], as in the fit; a row of weight 2 counts as two sites.
     :return: mean and variance of f, both [N', L].
     :raise ValueError: for bad data, a lambda of the wrong shape or not positive, or no
         `local_sites`.
     """
     check_hook(model.likelihood, "local_sites")
-    rows = ProjectedData(model, open_all(model, data))
+    rows = ProjectedData(model, open_all(model, data, sample_weight))
     likelihood = model.likelihood
     losses = partial(compiled_alpha.bind(likelihood), compiled_solve(model.natural()))
     precisions = 1 / _positive(local_variables, "local_variables", map_over(rows, losses).shape)
