@@ -27,11 +27,6 @@ class Natural(NamedTuple):
 POINT_PRECISION = 1e12
 
 
-def is_point(natural: Natural) -> bool:
-    """:return: True for a point of `ECM`."""
-    return bool(tf.reduce_min(tf.linalg.diag_part(natural.P)) >= 0.5 * POINT_PRECISION)
-
-
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
 def without_point(natural: Natural) -> Natural:
     """
@@ -39,7 +34,7 @@ def without_point(natural: Natural) -> Natural:
         steps would keep the point's precision for thousands of steps.
     """
     precisions = tf.linalg.diag_part(natural.P)
-    if not is_point(natural):
+    if tf.reduce_min(precisions) < 0.5 * POINT_PRECISION:
         return natural
     return Natural(natural.h / precisions, tf.linalg.diag(tf.ones_like(precisions)))
 
