@@ -135,8 +135,9 @@ def check_optimizer(**options: Any) -> None:
     """:raise ValueError: unless each option is a positive number or a Keras optimizer."""
     for name, value in options.items():
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        optimizer = hasattr(value, "apply_gradients") and hasattr(value, "get_config")
-        if not (optimizer or (number and float(value) > 0)):
+        methods = ("apply_gradients", "build", "get_config")  # Keras's legacy ones lack `build`
+        optimizer = all(hasattr(value, method) for method in methods)
+        if isinstance(value, type) or not (optimizer or (number and float(value) > 0)):
             raise ValueError(
                 f"{name} must be a positive number, the rate of Adam, or a Keras optimizer such "
                 f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
