@@ -336,6 +336,8 @@ def test_bad_local_variables():
             augmented_elbo(model, data, bad)
         with pytest.raises(ValueError, match="local_variables " + message):
             predict_f_given(model, data, bad, data[0])
+    with pytest.raises(ValueError, match="num must be at least 0, got -1"):
+        soft_support_vectors(model, data, -1)
     with pytest.raises(ValueError, match="X has 3 columns"):
         predict_f_given(model, data, good, np.ones((4, 3)))
     classes, labelled = three_classes(data)
