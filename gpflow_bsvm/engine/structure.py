@@ -192,17 +192,14 @@ _NESTED = (
 )
 
 
-def _made_anew(kind: type, parameters: dict[str, Any]) -> Any:
-    return kind(**parameters)
-
-
-def _reduced(distribution: tfp.distributions.Distribution) -> tuple[Any, ...]:
-    """:return: as in `__reduce__`, for the modules `copy` and `pickle`."""
-    return _made_anew, (type(distribution), dict(distribution.parameters))
+def _made_anew(distribution: Any) -> tuple[Any, ...]:
+    """:return: as `__reduce__`, for the modules `copy` and `pickle`."""
+    kind: Any = type(distribution)
+    return functools.partial(kind, **distribution.parameters), ()
 
 
 for _kind in _NESTED:
-    copyreg.pickle(_kind, _reduced)
+    copyreg.pickle(_kind, _made_anew)
 
 
 T = TypeVar("T")

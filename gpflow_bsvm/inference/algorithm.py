@@ -90,16 +90,8 @@ class Algorithm(ABC):
         """
         source = self._open(model, data, sample_weight)
         history = History()
-        self.run_on(
-            model,
-            source,
-            history,
-            callback=callback,
-            monitor=monitor,
-            progress=progress,
-            checkpoint=checkpoint,
-            every=every,
-        )
+        how: dict[str, Any] = {"callback": callback, "monitor": monitor, "progress": progress}
+        self.run_on(model, source, history, checkpoint=checkpoint, every=every, **how)
         return history
 
     @one_fit()

@@ -25,9 +25,9 @@ from ..engine.natural import (
     compiled_natural_step,
     expected_factor,
     in_shape,
-    is_point,
     natural_step,
     scaled_sites,
+    without_point,
 )
 from ..engine.projected_data import ProjectedData, product_dtype
 from ..engine.projection import Projected
@@ -340,7 +340,7 @@ class Streaming(CAVI):
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         natural = model.natural()
-        if self.forget and is_point(natural):
+        if self.forget and without_point(natural) is not natural:
             raise ValueError(
                 "q is a point, the mode that ECM finds, which no later row can move: fit the "
                 "earlier rows with CAVI, or set forget=0"
