@@ -8,6 +8,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 
 from . import metrics
+from .checks import check_whole
 from .optional import require
 
 if TYPE_CHECKING:  # an extra
@@ -49,8 +50,9 @@ def reliability_diagram(
 
     :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
     :param style: Matplotlib's options for the line, such as `label`.
-    :raise ValueError: as in `gpflow_bsvm.metrics.evaluate`.
+    :raise ValueError: as in `gpflow_bsvm.metrics.evaluate`, or for fewer bins than 1.
     """
+    check_whole(1, bins=bins)
     y, P = metrics.check_probabilities(y, p)
     p = P[:, 1]
     names = ("predicted p(y = 1)", "observed frequency of y = 1")

@@ -51,8 +51,10 @@ def set_default_priors(
     :param kernel: any GPflow kernel for standardized inputs; it is changed in place.
     :param num_features: D, for kernels that use all inputs.
     :param penalty: the likelihood's penalty; 1 for a likelihood without a penalty.
-    :raise ValueError: for a penalty that is not positive and finite.
+    :raise ValueError: for an invalid number of features, or a penalty that is not positive and
+        finite.
     """
+    check_whole(1, num_features=num_features)
     root = math.sqrt(check_penalty(penalty))
     for part in (kernel, *kernel.submodules):
         if not isinstance(part, gpflow.kernels.Kernel):
@@ -75,8 +77,7 @@ def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Ker
     """
     :return: a squared exponential with a lengthscale for every input; all parameters start at their
         priors' medians.
-    :raise ValueError: for an invalid number of features, or a penalty that is not positive and
-        finite.
+    :raise ValueError: as in `set_default_priors`.
     """
     check_whole(1, num_features=num_features)
     lengthscales = np.full(num_features, math.sqrt(num_features))
@@ -89,7 +90,7 @@ def default_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels
     """
     :return: the sum of `ard_kernel` and a `Constant`, an offset of f. Without an offset, f is 0 far
         from all rows, and both classes are equally probable.
-    :raise ValueError: as in `ard_kernel`.
+    :raise ValueError: as in `set_default_priors`.
     """
     kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(1.0)
     set_default_priors(kernel, num_features, penalty=penalty)

@@ -11,7 +11,7 @@ from runs import RUNS
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.checks import check_weights, duplicate_rows
 from gpflow_bsvm.inference import CAVI, SVI
-from gpflow_bsvm.likelihoods import Hinge
+from gpflow_bsvm.likelihoods import Hinge, Quantile
 
 
 def test_good_weights():
@@ -98,6 +98,21 @@ def test_constant_and_duplicate_columns_are_no_failure():
     X = np.hstack([X, np.ones((60, 1)), X[:, :1]])
     history = CAVI().run(make_model((X, Y)), (X, Y))
     assert history.converged
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "Y", "match"),
+    [
+        (gpflow.likelihoods.Bernoulli(), np.arange(60) % 3.0, "labels must be in .0, 1. or in"),
+        (gpflow.likelihoods.Softmax(3), np.repeat("a", 60), "integers in 0..2, got a"),
+        (Quantile([0.2, 0.5, 0.8], tied=False), np.repeat("a", 60), "Y must hold numbers, got <U1"),
+    ],
+)
+def test_labels_that_would_be_merged_or_are_words(likelihood, Y, match):
+    X = make_data(60)[0]
+    model = gb.models.BSVM(k.SquaredExponential(), likelihood, X[:8])
+    with pytest.raises(ValueError, match=match):
+        CAVI().run(model, (X, Y[:, None]))
 
 
 def test_a_single_row_of_each_class():

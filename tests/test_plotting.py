@@ -25,4 +25,6 @@ def test_what_are_no_probabilities_of_these_classes(ax):
         plotting.reliability_diagram(ax, y > 1, np.full(15, 3.0))
     with pytest.raises(ValueError, match=r"integers in 0\.\.2, got 3"):
         plotting.reliability_diagram(ax, y + 1, P)
+    with pytest.raises(ValueError, match="bins must be at least 1, got 0"):
+        plotting.reliability_diagram(ax, y, P, bins=0)
     assert not ax.lines

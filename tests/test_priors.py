@@ -134,6 +134,11 @@ def test_a_penalty_that_is_none(penalty):
         gb.BSVMClassifier(penalty=penalty, learn_kernel=True).fit(X, y[:, 0])
 
 
+def test_no_columns_have_no_priors():
+    with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
+        set_default_priors(gpflow.kernels.Linear(), 0)
+
+
 def test_a_penalty_that_is_no_number():
     with pytest.raises(ValueError, match="a positive, finite number, got '2'"):
         default_kernel(2, penalty="2")

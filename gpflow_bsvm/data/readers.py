@@ -49,15 +49,21 @@ class Reader(Source):
 
     :ivar finite: whether passes end, so that rows can be counted; None if unknown.
     :ivar told_by_rows: whether a checkpoint reads all rows to identify the data.
+<<<<<<< HEAD
     :ivar own_batches: whether pieces have the size of minibatches, except for the last.
     :ivar names: the names of the columns of X, after a pass; None if there are none.
+=======
+    :ivar own_batches: number of pieces if all but the last have the size of minibatches (at most 0
+        if it is unknown), else None.
+>>>>>>> auditb
     """
 
     indexed = False
     finite: bool | None = None
     told_by_rows = False
-    own_batches = False
     names: tuple[str, ...] | None = None
+    own_batches: int | None = None
+    _batch_rows = 0
     _asked: Check
     _said: int | None = None
     _passed = False
@@ -107,6 +113,11 @@ class Reader(Source):
             num_columns = next(batches).X.shape[1]
         return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)
 
+    @property
+    def least_rows(self) -> int:
+        """See `Source`; for batches of their own size, known from the first minibatch on."""
+        return self.known_rows or max(0, (self.own_batches or 0) - 1) * self._batch_rows
+
     def scaled(self, factor: float) -> Reader:
         """See `Source`."""
         other = copy.copy(self)
@@ -127,8 +138,8 @@ class Reader(Source):
         size = min(batch_size, self.known_rows or batch_size)
         with closed_at_end(prefetched(self._without_end())) as rows:
             first = [next(rows), next(rows)]
-            if self.own_batches:
-                size = max(len(batch.Y) for batch in first)
+            if self.own_batches is not None:
+                size = self._batch_rows = max(len(batch.Y) for batch in first)
             batches = regrouped(itertools.chain(first, rows), size)
             for batch in itertools.islice(batches, position, None):
                 yield self._tensors(batch)
@@ -252,6 +263,7 @@ class Blocks(Reader):
         self._blocks = blocks
         self.known_rows = num_rows
         self.ordered = self.told_by_rows = isinstance(blocks, list)
+        self.finite = self.ordered or None
         self.maker = None if self.ordered else blocks
 
     def pieces(self, size: int) -> Iterator[Piece]:
@@ -311,19 +323,17 @@ class Part(Reader):
 class DatasetBatches(Blocks):
     """The batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`."""
 
-    own_batches = True
-
     def __init__(self, dataset: tf.data.Dataset) -> None:
         super().__init__(dataset.as_numpy_iterator)
         self._dataset = dataset
-        self._number = int(dataset.cardinality())
-        if self._number == tf.data.INFINITE_CARDINALITY:
+        self.own_batches = int(dataset.cardinality())
+        if self.own_batches == tf.data.INFINITE_CARDINALITY:
             self.finite = False
 
     @property
     def marks(self) -> Mapping[str, str]:
         """See `Source`."""
-        return {**super().marks, "batches": str(self._number)}
+        return {**super().marks, "batches": str(self.own_batches)}
 
     def _without_end(self) -> Iterator[Batch]:
         """Let TensorFlow repeat the dataset, because starting it again takes about 20 ms."""

@@ -52,6 +52,11 @@ class Source(ABC):
         raise NotImplementedError
 
     @property
+    def least_rows(self) -> int:
+        """:return: a lower limit of N that takes no pass."""
+        return self.num_rows
+
+    @property
     def row_bytes(self) -> int:
         """:return: bytes per row, without its features; 0 if rows are in memory anyway."""
         return 0
@@ -193,6 +198,11 @@ class Derived(Source):
     def num_rows(self) -> int:
         """:return: N."""
         return self.source.num_rows
+
+    @property
+    def least_rows(self) -> int:
+        """See `Source`."""
+        return self.source.least_rows
 
 
 class Remote(Protocol):

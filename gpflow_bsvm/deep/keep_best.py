@@ -54,7 +54,7 @@ class KeepBest:
         self._patience = patience
         if held_out is None:
             raise ValueError("expected rows that the fit does not use, got None: give (X, Y)")
-        self._held_out = held_out if callable(held_out) else open_data(model, held_out)
+        self._held_out = held_out if callable(held_out) else open_data(model, held_out, part=True)
         self._kept: list[tuple[tf.Variable, AnyNDArray]] = []
         self.losses: list[float] = []
         self.number = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -233,15 +234,13 @@ def weighted(model: Model, source: Source) -> Source:
     return source.scaled(float(model.num_data) / source.num_rows)
 
 
-def warn_of_fewer_rows(model: Model, source: Source) -> None:
-    """Warn if the rows of a fit outnumber the model's `num_data`."""
-    if model.num_data is None or not source.counted:
-        return
-    num_data = float(model.num_data)
-    if num_data < source.num_rows:
+def warn_of_fewer_rows(model: Model, num_rows: int) -> None:
+    """Warn if the rows of a fit, at least `num_rows`, outnumber the model's `num_data`."""
+    num_data = math.inf if model.num_data is None else float(model.num_data)
+    if num_data < num_rows:
         warn(
-            f"the model's num_data is {num_data:.0f}, but the data have {source.num_rows} rows: "
-            f"each row counts as {num_data / source.num_rows:.3g} rows; set num_data to the number "
+            f"the model's num_data is {num_data:.0f}, but the data have {num_rows} rows: "
+            f"each row counts as {num_data / num_rows:.3g} rows; set num_data to the number "
             "of all rows, or to None"
         )
 

@@ -75,8 +75,11 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         """:return: 1 for rows similar to the training rows, else -1, [N]."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def _is_calibrated(self) -> bool:
-        """:raise NotFittedError: if the link is not calibrated."""
+    def check_calibrated(self) -> bool:
+        """
+        :return: True.
+        :raise NotFittedError: if the link is not calibrated.
+        """
         check_is_fitted(self)
         link = self.model_.likelihood
         if all(np.isclose(getattr(link, n), value) for n, value in link.neutral_link.items()):
@@ -86,7 +89,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
             )
         return True
 
-    @available_if(_is_calibrated)
+    @available_if(check_calibrated)
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
         Compute calibrated probabilities. Requires an earlier call of

@@ -14,7 +14,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans
 
-from ..checks import check_whole
+from ..checks import check_number, check_whole
 from ..data.batch import take
 from ..data.checks import as_matrix, check_inputs, check_weights, duplicate_rows
 from ..data.passes import map_over
@@ -89,10 +89,11 @@ def greedy_variance(
         precisions w, for example, concentrate points where classes meet. Equal rows count as one
         row with the weights added up.
     :return: Z [M, D].
-    :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, or for a kernel
-        with several outputs.
+    :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, for a kernel with
+        several outputs, or if no row has a positive variance, or one is not finite.
     """
     X = checked(X, max_inducing)
+    check_number(0, tol=tol)
     if isinstance(kernel, gpflow.kernels.MultioutputKernel):
         raise ValueError(
             f"expected a kernel with a single output, got {type(kernel).__name__}: give one of its "
@@ -105,6 +106,12 @@ def greedy_variance(
     X, place = np.unique(X, axis=0, return_inverse=True)  # independent of the rows' order
     weight = np.bincount(place.reshape(-1), weight)
     residual = np.array(kernel(X, full_cov=False), np.float64)
+    if not (np.isfinite(residual).all() and (weight * residual > 0).any()):
+        raise ValueError(
+            f"{type(kernel).__name__} needs finite variances at all rows of X, and a positive one "
+            f"at a row of positive weight, got {residual.min():.3g} to {residual.max():.3g}: "
+            "standardize X and check the kernel's parameters"
+        )
     enough = tol * np.sum(weight * residual)
     chosen: list[int] = []
     L = np.zeros((max_inducing, len(X)))  # pivoted Cholesky factor of the kernel matrix

@@ -90,16 +90,8 @@ class Algorithm(ABC):
         """
         source = self._open(model, data, sample_weight)
         history = History()
-        self.run_on(
-            model,
-            source,
-            history,
-            callback=callback,
-            monitor=monitor,
-            progress=progress,
-            checkpoint=checkpoint,
-            every=every,
-        )
+        how: dict[str, Any] = {"callback": callback, "monitor": monitor, "progress": progress}
+        self.run_on(model, source, history, checkpoint=checkpoint, every=every, **how)
         return history
 
     @one_fit()
@@ -123,9 +115,9 @@ class Algorithm(ABC):
         for hook in self.needs:
             check_hook(model.likelihood, hook, self.instead)
         if self.weighs:
-            scaled = weighted(model, source)  # counts the rows
-            warn_of_fewer_rows(model, source)
-            source = scaled
+            if model.num_data is not None:
+                warn_of_fewer_rows(model, source.num_rows)
+            source = weighted(model, source)
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)

@@ -27,6 +27,7 @@ from ..engine.natural import (
     in_shape,
     natural_step,
     scaled_sites,
+    without_point,
 )
 from ..engine.projected_data import ProjectedData, product_dtype
 from ..engine.projection import Projected
@@ -338,6 +339,12 @@ class Streaming(CAVI):
         return open_data(model, data, sample_weight, part=True)
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
+        natural = model.natural()
+        if self.forget and without_point(natural) is not natural:
+            raise ValueError(
+                "q is a point, the mode that ECM finds, which no later row can move: fit the "
+                "earlier rows with CAVI, or set forget=0"
+            )
         # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
-        known = scaled_sites(model.natural(), self.forget)
+        known = scaled_sites(natural, self.forget)
         return Sweeps(self, model, ProjectedData(model, source), known)

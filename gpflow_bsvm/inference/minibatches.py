@@ -135,8 +135,9 @@ def check_optimizer(**options: Any) -> None:
     """:raise ValueError: unless each option is a positive number or a Keras optimizer."""
     for name, value in options.items():
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        optimizer = hasattr(value, "apply_gradients") and hasattr(value, "get_config")
-        if not (optimizer or (number and float(value) > 0)):
+        methods = ("apply_gradients", "build", "get_config")  # Keras's legacy ones lack `build`
+        optimizer = all(hasattr(value, method) for method in methods)
+        if isinstance(value, type) or not (optimizer or (number and float(value) > 0)):
             raise ValueError(
                 f"{name} must be a positive number, the rate of Adam, or a Keras optimizer such "
                 f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
@@ -215,10 +216,9 @@ class MinibatchRun(Run[MinibatchState, Step]):
                 "num_data, the number of all rows"
             )
         self._model = model
+        self._data = data
         self.max_steps = options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
-        if data.indexed:  # others may have to be counted
-            warn_of_fewer_rows(model, data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(without_point(model.natural()), memory)
         most = int(min(options.record_every, options.max_steps, self.most_batches))
@@ -261,6 +261,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
             group = group.first(self.max_steps - state.steps, state.position)
             after, elbo, rate = self._try(state, group)
             if after is not None:
+                if not state.steps:  # a dataset's batches are known from the first group on
+                    warn_of_fewer_rows(self._model, self._data.least_rows)
                 self.state = after
                 return self._record(after, elbo, rate)
             self.restore()

@@ -133,7 +133,8 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
     :raise ValueError: unless all are whole numbers in 0..C-1.
     """
     found: AnyNDArray = np.unique(np.asarray(Y))
-    wrong = found[(found != np.round(found)) | (found < 0) | (found >= num_classes)]
+    numbers = found if found.dtype.kind in "biuf" else np.full(len(found), np.nan)
+    wrong = found[(numbers != np.round(numbers)) | (numbers < 0) | (numbers >= num_classes)]
     if len(wrong):
         raise ValueError(f"{what} must be integers in 0..{num_classes - 1}, got {wrong[0]}")
     return found
@@ -147,6 +148,8 @@ def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> 
     """
     if hasattr(likelihood, "check_labels"):
         likelihood.check_labels(Y, minibatch=minibatch)
+    elif isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
+        check_binary_labels(Y, minibatch=True)
     elif isinstance(likelihood, (Softmax, MultiClass)):
         check_class_column(Y)
         check_class_labels(Y, likelihood.latent_dim or 1)

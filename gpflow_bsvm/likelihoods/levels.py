@@ -21,7 +21,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import AnyNDArray
 from scipy.special import expit, logit
 
-from ..checks import check_whole
+from ..checks import check_number, check_whole
 from .base import VARIANCE_FLOOR
 from .classes import normal_cdf, normal_log_cdf, normal_pdf
 
@@ -74,10 +74,10 @@ class Levels:
                 f"{len(t)} levels need W of shape [{len(t)}, Q] and b of shape [{len(t)}], got "
                 f"{W.shape} and {b.shape}"
             )
-        if not np.isfinite(W).all() or np.linalg.matrix_rank(W) < W.shape[1]:
+        if not np.isfinite([*W.flat, *b]).all() or np.linalg.matrix_rank(W) < W.shape[1]:
             raise ValueError(
-                f"W must be finite and of rank Q = {W.shape[1]}: otherwise data determine only "
-                "some combinations of the latent functions"
+                f"W and b must be finite, and W of rank Q = {W.shape[1]}: otherwise data determine "
+                "only some combinations of the latent functions"
             )
         for name, part in {"t": t, "W": W, "b": b}.items():
             object.__setattr__(self, name, part)
@@ -138,6 +138,7 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
     :param levels: the levels, or the number T >= 2 of levels evenly spaced from -4 to 4 in logit t.
     :param spread: prior standard deviation of the spread, relative to that of f; if 0, Q = 1.
     """
+    check_number(0, spread=spread)
     if isinstance(levels, (int, np.integer)):
         check_whole(2, levels=levels)
         s = np.linspace(-_OUTERMOST, _OUTERMOST, levels)

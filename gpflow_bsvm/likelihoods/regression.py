@@ -269,8 +269,8 @@ class Quantile(HingeSum):
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """:raise ValueError: for numbers that are not finite, or not in one column."""
-        numbers(Y, 1)
         check_numbers(Y)
+        numbers(Y, 1)
 
     def check_learnable(self) -> None:
         """Do nothing: the densities are normalized."""

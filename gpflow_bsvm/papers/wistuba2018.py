@@ -27,6 +27,7 @@ from ..inference.algorithm import Algorithm
 from ..inference.minibatches import Schedule, check_schedule, rates
 from ..inference.run import Run, Step
 from ..likelihoods.base import Sites
+from ..likelihoods.labels import check_one_label
 from ..prediction.marginals import map_f
 
 __all__ = ["ClassByClass", "softmax_entropy"]
@@ -181,13 +182,15 @@ def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
     of Wistuba & Rawat (2018), section 4.3.1. With one latent function, the softmax is of (0, f).
 
     :return: [N], in nats.
-    :raise ValueError: for ordered classes, which share latent functions.
+    :raise ValueError: for ordered classes, which share latent functions, and as in
+        `gpflow_bsvm.prediction.predictive_entropy`.
     """
     if hasattr(model.likelihood, "thresholds"):
         raise ValueError(
             "softmax_entropy needs a function for each class, and ordered classes share theirs: "
             "use gpflow_bsvm.prediction.predictive_entropy"
         )
+    check_one_label(model.likelihood, model.q_shape[0])
     decisions = getattr(model.likelihood, "decisions", None)
 
     def mean_of(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:

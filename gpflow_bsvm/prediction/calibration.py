@@ -145,7 +145,8 @@ def calibrate(
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)
     if not held_out:  # other rows cannot predict a class's only row
-        _, place, counts = np.unique(Y, return_inverse=True, return_counts=True, axis=0)
+        _, place = np.unique(Y, return_inverse=True, axis=0)
+        counts = np.bincount(place.ravel(), weight.numpy()[:, 0] > 0)
         weight = tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
     if len(np.unique(Y.numpy()[weight.numpy()[:, 0] > 0])) < 2:
         warn(f"{_NO_PAIRS}: the link and the probabilities are not calibrated")

@@ -53,11 +53,13 @@ def of_log_density(log_p: Any, scale: float, center: float) -> Any:
 
 
 def in_units_of_y(
-    convert: Callable[[Any, float, float], Any] | None = None,
+    convert: Callable[[Any, float, float], Any] | None = None, *, of_classes: bool = False
 ) -> Callable[[F], F]:
     """
     :param convert: a function that converts a regressor's result to units of y, given scale and
         center of y; None if the result has no such units.
+    :param of_classes: whether the function needs probabilities of classes, which an estimator may
+        lack until it is calibrated.
     :return: a decorator for functions of a model and rows. These then also accept a fitted
         estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs the members of
         `Fitted` (and `units_of_y` if it standardizes y). Anything else raises a TypeError.
@@ -77,12 +79,14 @@ def in_units_of_y(
                     f"{function.__name__} needs a model of gpflow_bsvm.models or an estimator, "
                     f"got {type(model).__name__}"
                 )
+            if of_classes and hasattr(model, "check_calibrated"):
+                model.check_calibrated()
             given = signature.bind(model, *args, **options)
             for name, labelled in _ROWS.items():
                 if given.arguments.get(name) is not None:
                     rows = given.arguments[name]
                     given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
-                    if "sample_weight" in signature.parameters:
+                    if labelled and "sample_weight" in signature.parameters:
                         weight = model.weights_in_fit(rows, given.arguments.get("sample_weight"))
                         given.arguments["sample_weight"] = weight
             answer = function(model.model_, *given.args[1:], **given.kwargs)
@@ -97,3 +101,4 @@ def in_units_of_y(
 
 
 takes_estimators = in_units_of_y()
+takes_classifiers = in_units_of_y(of_classes=True)

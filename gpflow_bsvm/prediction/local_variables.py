@@ -13,6 +13,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray, TensorType
 from gpflow.utilities import to_default_float
 
+from ..checks import check_whole
 from ..data.passes import map_over, sum_over
 from ..engine.contracts import Model, open_all, open_inputs
 from ..engine.natural import Gaussian, compiled_gaussian, compiled_solve
@@ -104,6 +105,8 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
         several classes, with all f equal) has alpha = 1.
     :return: row indices, smallest alpha first (the smallest over a row's losses).
     """
+    if num is not None:
+        check_whole(0, num=num)
     smallest = local_variables(model, data).alpha.min(axis=-1)
     order = np.argsort(smallest, kind="stable")
     return order[: int((smallest < 1).sum()) if num is None else num]
@@ -133,13 +136,6 @@ def bound_at(
     terms = -cost / 2 * (mean + (root + square / root) / 2)
     kappas = likelihood.log_kappa() + tf.zeros_like(likelihood.losses(Y, Fmu))
     return tf.reduce_sum(kappas, axis=-1) + tf.reduce_sum(terms, axis=-1)
-
-
-@Compiled
-def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
-    """:return: alpha of the `local_variables` of given rows, [N, K]."""
-    f = marginals_of_f(q, rows.features)
-    return likelihood.moments(f.mean, f.variance, rows.batch.Y).square
 
 
 @Compiled
@@ -173,16 +169,15 @@ def augmented_elbo(
     check_hook(model.likelihood, "moments")
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())
-    best = compiled_alpha.bind(model.likelihood)
     bound = _bound_at.bind(model.likelihood)
-    optimal = map_over(rows, partial(best, q))
+    optimal = local_variables(model, data).alpha
     given = optimal if alpha is None else _positive(alpha, "alpha", optimal.shape)
     return float(sum_over(rows, partial(bound, q), given) - q.kl)
 
 
 @in_units_of_y(of_moments)
 def predict_f_given(
-    model: Model, data: Any, local_variables: Any, Xnew: Any
+    model: Model, data: Any, local_variables: Any, Xnew: Any, *, sample_weight: Any = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
     r"""
     Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5). For a
@@ -200,16 +195,16 @@ def predict_f_given(
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
     :param local_variables: lambda, [N, K], positive, for the losses of `local_variables`.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
+    :param sample_weight: [N], as in the fit; a row of weight 2 counts as two sites.
     :return: mean and variance of f, both [N', L].
     :raise ValueError: for bad data, a lambda of the wrong shape or not positive, or no
         `local_sites`.
     """
     check_hook(model.likelihood, "local_sites")
-    rows = ProjectedData(model, open_all(model, data))
-    likelihood = model.likelihood
-    losses = partial(compiled_alpha.bind(likelihood), compiled_solve(model.natural()))
-    precisions = 1 / _positive(local_variables, "local_variables", map_over(rows, losses).shape)
-    sites: Any = likelihood.local_sites
+    rows = ProjectedData(model, open_all(model, data, sample_weight))
+    shape = map_labelled(model, data, _square_and_cost)[0].shape
+    precisions = 1 / _positive(local_variables, "local_variables", shape)
+    sites: Any = model.likelihood.local_sites
 
     def look(part: Projected, w: tf.Tensor) -> Any:
         return compiled_sum_sites(part, sites(w, part.batch.Y))

@@ -33,11 +33,11 @@ from ..engine.shared_graph import Compiled
 from ..likelihoods.base import probabilities
 from ..likelihoods.labels import check_one_label, with_both_classes
 from ..likelihoods.maximum import favoured
-from .estimators import in_units_of_y, of_f, of_variance, takes_estimators
+from .estimators import in_units_of_y, of_f, of_variance, takes_classifiers
 from .marginals import map_f, predict_marginals, predict_probabilities
 
 
-@takes_estimators
+@takes_classifiers
 @check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
@@ -47,6 +47,7 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as in `predict_marginals`, for a likelihood without class probabilities, or
         if rows have several binary labels.
+    :raise sklearn.exceptions.NotFittedError: for a `OneClassBSVM` that is not calibrated.
     """
     check_one_label(model.likelihood, model.q_shape[0])
     decide = getattr(model.likelihood, "favoured", favoured)
@@ -58,7 +59,7 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     return np.asarray(map_f(model, X, look))
 
 
-@takes_estimators
+@takes_classifiers
 @check_shapes("return: [N]")
 def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
     """
@@ -73,7 +74,7 @@ def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
     return np.asarray(entropy(p, axis=-1))
 
 
-@takes_estimators
+@takes_classifiers
 @check_shapes("return: [N]")
 def mutual_information(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
@@ -111,7 +112,7 @@ def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
     return tf.reshape(probabilities(likelihood, tf.tile(X, [S, 1]), rows), [S, N, -1])
 
 
-@takes_estimators
+@takes_classifiers
 @check_shapes("return: [N]")
 def margin(model: Model, X: Any) -> AnyNDArray:
     """
@@ -173,7 +174,7 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
     return np.asarray(mean + tf.transpose(f))
 
 
-@takes_estimators
+@takes_classifiers
 @check_shapes("return: [S, N, C]")
 def draw_probabilities(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
@@ -205,7 +206,7 @@ class ExpectedError(NamedTuple):
     deviation: float  #: its standard deviation under q
 
 
-@takes_estimators
+@takes_classifiers
 def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
     The expected error of a classifier on unlabeled rows, the mean over rows of 1 - max_c p_c. Its

@@ -134,7 +134,7 @@ class HMC(Sampler):
 
         def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
             s, results = state
-            seed = tf.constant([self.seed, done])
+            seed = tf.constant([self.seed % 2**31, done])  # TFP takes 32 bits
             draws, results = some(s, results, number, burn_in, seed, rows)
             return (draws[-1], results), draws
 

@@ -12,7 +12,7 @@ from scipy.stats import entropy
 import gpflow_bsvm as gb
 from gpflow_bsvm.active import POLICIES, best_kernel, kernels
 from gpflow_bsvm.inference import CAVI
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
+from gpflow_bsvm.likelihoods import CrammerSinger, EpsilonInsensitive, Hinge
 from gpflow_bsvm.papers.wistuba2018 import softmax_entropy
 from gpflow_bsvm.prediction import margin
 
@@ -66,6 +66,11 @@ def test_softmax_entropy_knows_means_only():
     p = 1 / (1 + np.exp(-model.predict_f(X)[0].numpy()[:, 0]))
     expected = entropy(np.stack([p, 1 - p]), axis=0)
     np.testing.assert_allclose(softmax_entropy(model, X), expected, atol=1e-10)
+
+
+def test_softmax_entropy_refuses_numbers(data):
+    with pytest.raises(ValueError, match="no class probabilities"):
+        softmax_entropy(make_model(data, likelihood=EpsilonInsensitive()), data[0])
 
 
 def test_softmax_entropy_refuses_ordered_classes():

@@ -137,6 +137,21 @@ def test_num_data_scales_a_dataset(data):
 def test_more_rows_than_num_data_in_a_dataset_are_warned_of(data):
     with pytest.warns(UserWarning, match="num_data is 10, but the data have 50 rows"):
         CAVI(max_steps=1).run(make_model(data, num_data=10), dataset_of(data, [20, 30]))
+    short = make_model(data, num_data=10)
+    batches = tf.data.Dataset.from_tensor_slices(data).batch(20)
+    with pytest.warns(UserWarning, match="num_data is 10, but the data have 40 rows"):
+        SVI(max_steps=1).run(short, batches)  # the last batch may have a single row
+    with pytest.warns(UserWarning, match="num_data is 10, but the data have 50 rows"):
+        SVI(max_steps=1).run(short, gb.data.Blocks(lambda: [data], num_rows=50))
+
+
+def test_a_list_of_blocks_ends(data):
+    blocks = [(data[0][:30], data[1][:30]), (data[0][30:], data[1][30:])]
+    one, two = make_model(data), make_model(data)
+    assert gb.fit(one, blocks).converged
+    gb.fit(two, data)
+    assert_same_state(state(one), state(two), 1e-10)
+    assert len(SVI(max_steps=1).run(make_model(data), blocks)) == 1
 
 
 # --- bad input -----------------------------------------------------------------------------------

@@ -32,6 +32,14 @@ def test_the_best_record_is_kept_and_ends_the_fit(data):
     assert_same_state(state(model), state(short), 1e-12)
 
 
+def test_held_out_rows_may_lack_a_class():
+    X, Y = HELD_OUT
+    one = Y[:, 0] == 1
+    model = make_model(HELD_OUT)
+    loss = -model.predict_log_density((X[one], Y[one])).numpy().mean()
+    np.testing.assert_allclose(KeepBest(model, (X[one], Y[one])).loss, loss)
+
+
 def test_without_patience_nothing_ends(data):
     model = make_model(data)
     best = scripted(model, [np.nan, *range(9)])

@@ -83,6 +83,7 @@ def with_best(place, spec, rows, monkeypatch):
     return choice.choose(spec, among, rows)
 
 
+@pytest.mark.filterwarnings("ignore:the fit has learned next to nothing")
 def test_the_kernel_is_that_of_the_first_candidate(stripes, spec, monkeypatch):
     """Only its lengthscales are multiplied by a common factor."""
     monkeypatch.setattr(choice, "SCALES", (1.0, 0.7))
@@ -97,6 +98,7 @@ def test_the_kernel_is_that_of_the_first_candidate(stripes, spec, monkeypatch):
     np.testing.assert_allclose(factors, factors[0], rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the fit has learned next to nothing")
 @pytest.mark.parametrize(("place", "few"), [(4, 2_000), (2, 149)])
 def test_the_kernel_is_learned_again_with_another_loss_or_many_rows(
     stripes, spec, monkeypatch, place, few

@@ -60,8 +60,12 @@ def test_probabilities_need_labels(tmp_path):
         detector.predict_proba(X)
     assert isinstance(error.value.__cause__, NotFittedError)
     assert "gpflow_bsvm.prediction.calibrate(estimator, (X, y)" in str(error.value.__cause__)
+    for name in ("predict_probabilities", "variation_ratio", "margin", "expected_error"):
+        with pytest.raises(NotFittedError, match="probabilities need labelled rows"):
+            getattr(gb.prediction, name)(detector, X)
     both = np.concatenate([X, X + 3]), np.repeat([1, -1], 100)
     gb.prediction.calibrate(detector, both, held_out=True)
+    assert gb.prediction.margin(detector, X).shape == (100,)
     gb.save(detector, tmp_path / "model")
     again = gb.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X), detector.predict_proba(X))

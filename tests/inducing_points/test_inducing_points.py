@@ -229,6 +229,15 @@ def test_greedy_variance_adds_up_the_weights_of_equal_rows():
     np.testing.assert_array_equal(apart, once)
 
 
+def test_greedy_variance_refuses_kernels_without_variance():
+    X = np.arange(12.0).reshape(6, 2)
+    for rows in (0 * X, 1e200 * X):
+        with pytest.raises(ValueError, match=r"Linear needs finite variances .*, and a positive"):
+            greedy_variance(rows, 3, gpflow.kernels.Linear())
+    with pytest.raises(ValueError, match="tol must be at least 0, got nan"):
+        greedy_variance(X, 3, gpflow.kernels.Linear(), tol=np.nan)
+
+
 def test_greedy_variance_refuses_several_outputs():
     kernel = gpflow.kernels.SharedIndependent(gpflow.kernels.SquaredExponential(), 2)
     with pytest.raises(ValueError, match="single output, got SharedIndependent"):

@@ -266,6 +266,8 @@ def test_bad_input(data):
             "optimizer must be a positive number, the rate of Adam, or a Keras opti",
         ),
         ({"network_optimizer": "adam"}, "network_optimizer must be a positive number"),
+        ({"optimizer": OPTIMIZERS.Adam}, "optimizer must be a positive number"),
+        ({"optimizer": OPTIMIZERS.legacy.Adam()}, "optimizer must be a positive number"),
         ({"warm_up": -1}, "warm_up must be at least 0"),
         ({"learning_rate": 2.0}, r"rate must be in \(0, 1\]"),
     ):

@@ -7,7 +7,7 @@ from helpers import assert_same_state, make_data, make_model, state
 
 from gpflow_bsvm.engine.natural import compiled_solve, expected_factor, scaled_sites
 from gpflow_bsvm.inducing_points import exchange
-from gpflow_bsvm.inference import CAVI, Streaming
+from gpflow_bsvm.inference import CAVI, ECM, Streaming
 
 SWEEPS = {"tol": 1e-12, "max_steps": 50}
 
@@ -55,6 +55,17 @@ def test_what_is_forgotten_counts_as_a_weight(data):
     for part in parts(data, 30, 60):
         Streaming(forget=0.5, **SWEEPS).run(streamed, part)
     assert_same_state(state(whole), state(streamed), 1e-9)
+
+
+def test_a_point_of_ecm_stands_for_no_earlier_rows():
+    data = make_data(60)
+    model, fresh = make_model(data), make_model(data)
+    ECM().run(model, data)
+    with pytest.raises(ValueError, match=r"q is a point.* fit the earlier rows with CAVI"):
+        Streaming().run(model, data)
+    Streaming(forget=0, **SWEEPS).run(model, data)
+    CAVI(**SWEEPS).run(fresh, data)
+    assert_same_state(state(model), state(fresh), 1e-6)
 
 
 def test_nothing_kept_is_a_fit_of_its_own():

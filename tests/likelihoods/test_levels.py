@@ -274,6 +274,8 @@ def test_levels_that_are_none():
         Levels(np.array([0.2, 0.7]), np.ones((3, 1)), np.zeros(2))
     with pytest.raises(ValueError, match="of rank Q = 2"):
         Levels(np.array([0.2, 0.7]), np.ones((2, 2)), np.zeros(2))
+    with pytest.raises(ValueError, match="W and b must be finite"):
+        Levels(np.array([0.2, 0.7]), np.eye(2), np.array([np.nan, 0.0]))
     with pytest.raises(ValueError, match="must be Levels, such as"):
         LevelHinge(levels=9)
     with pytest.raises(ValueError, match="LevelHinge has no normalizer"):

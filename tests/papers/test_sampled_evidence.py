@@ -295,6 +295,7 @@ def test_what_it_has_not_is_told(data):
         ({"slack": "cubic"}, "slack must be one of"),
         ({"rungs": -1}, "rungs must be at least 0"),
         ({"sampler": HMC}, "sampler must be HMC or Gibbs"),
+        ({"sampler": HMC(3)}, "num_draws must be at least 4, got 3"),
     ):
         with pytest.raises(ValueError, match=match):
             SampledEvidence(**options)

@@ -146,6 +146,8 @@ def test_bad_data_and_kernels(data):
         svm_mode(make_kernel(), (X, np.ones((40, 1))), 1.0)
     with pytest.raises(ValueError, match="must be in"):
         svm_mode(make_kernel(), (X, Y + 3), 1.0)
+    with pytest.raises(ValueError, match=r"must form a single column, got shape \(40, 2\)"):
+        svm_mode(make_kernel(), (X, np.hstack([Y, 1 - Y])), 1.0)
     with pytest.raises(TypeError, match="kernel of one latent function, got str"):
         svm_mode("rbf", data, 1.0)
     with pytest.raises(ValueError, match="overflows"):

@@ -297,3 +297,13 @@ def test_a_class_with_one_row_does_not_spoil_the_others():
     f, *rest = calibration._leave_out(model, calibration.open_all(model, (X, Y)))
     without = calibration.fit_link(model.likelihood, f, rest[0], tf.constant(weight[:, None]), 99)
     assert with_it == pytest.approx(without["scale"], rel=1e-3)
+
+
+def test_rows_of_weight_0_do_not_count_as_rows_of_their_class():
+    X, Y = make_data(60)
+    Y = (np.arange(60) < 2).astype(float)[:, None]
+    weight = np.where(np.arange(60) == 1, 0.0, 1.0)
+    model = make_model((X, Y))
+    gb.fit(model, (X, Y), sample_weight=weight)
+    with pytest.warns(UserWarning, match="more than one row each: .* are not calibrated"):
+        gb.prediction.calibrate(model, (X, Y), sample_weight=weight)

@@ -296,6 +296,11 @@ def test_given_one_over_the_mean_of_one_over_lambda_it_is_a_sweep(make):
     randomise(model)
     lam = 1 / local_variables(model, (X, Y)).mean_inverse
     found = predict_f_given(model, (X, Y), lam, X)
+    twice = np.repeat([1, 2], [40, len(X) - 40])
+    weighted = predict_f_given(model, (X, Y), lam, X, sample_weight=twice)
+    again = [np.repeat(part, twice, axis=0) for part in (X, Y, lam)]
+    repeated = predict_f_given(model, (again[0], again[1]), again[2], X)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-8, atol=1e-10)
     model.natgrad_step((X, Y), 1.0)
     for one, two in zip(found, model.predict_f(X)):
         np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
@@ -331,6 +336,8 @@ def test_bad_local_variables():
             augmented_elbo(model, data, bad)
         with pytest.raises(ValueError, match="local_variables " + message):
             predict_f_given(model, data, bad, data[0])
+    with pytest.raises(ValueError, match="num must be at least 0, got -1"):
+        soft_support_vectors(model, data, -1)
     with pytest.raises(ValueError, match="X has 3 columns"):
         predict_f_given(model, data, good, np.ones((4, 3)))
     classes, labelled = three_classes(data)

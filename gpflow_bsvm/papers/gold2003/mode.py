@@ -27,7 +27,7 @@ from ...checks import check_choice
 from ...data.checks import check_data, check_inputs
 from ...likelihoods import Hinge
 from ...likelihoods.base import check_penalty
-from ...likelihoods.labels import check_binary_labels
+from ...likelihoods.labels import check_binary_labels, check_columns
 from ...model_selection.plug_in import gram_matrix
 from .squared_hinge import SLACKS
 
@@ -259,9 +259,10 @@ def _two_classes() -> Hinge:
 def _solved(gram: AnyNDArray, Y: Any, penalty: float, slack: str) -> Mode:
     check_choice(SLACKS, slack=slack)
     check_penalty(penalty)
-    Y = np.asarray(Y).reshape(-1)
+    Y = np.asarray(Y).reshape(len(Y), -1)
+    check_columns(Y, 1, "binary labels must form a single column")
     check_binary_labels(Y)
-    y = np.where(Y == 1, 1.0, -1.0)
+    y = np.where(Y[:, 0] == 1, 1.0, -1.0)
     zeros = np.zeros(len(y))
     return Mode(gram, y, float(penalty), slack, zeros, zeros, np.array([], int)).solved()
 

@@ -134,6 +134,7 @@ class SampledEvidence(Criterion):
         check_whole(0, rungs=self.rungs)
         if not isinstance(self.sampler, Sampler):
             raise ValueError(f"sampler must be HMC or Gibbs, got {self.sampler!r}")
+        check_whole(4, num_draws=self.sampler.num_draws)  # for R-hat
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """See `Criterion`; raises ValueError if `rungs` is 0."""

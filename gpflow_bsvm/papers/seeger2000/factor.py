@@ -21,7 +21,7 @@ from gpflow import Parameter
 from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, MultioutputKernel
-from gpflow.likelihoods import Bernoulli, Likelihood
+from gpflow.likelihoods import Likelihood
 
 from ...checks import check_whole
 from ...data.batch import Batch
@@ -29,7 +29,7 @@ from ...data.checks import check_data
 from ...engine.contracts import jitter_of
 from ...engine.natural import Natural, to_natural
 from ...engine.projection import Prior, prior_factor
-from ...likelihoods.labels import check_binary_labels, num_latents
+from ...likelihoods.labels import num_latents
 from ...models.batch import BatchBSVM, check_memory
 from ..as_bsvm import AsBSVM
 
@@ -160,8 +160,6 @@ class FactorVGP(AsBSVM):
                 f"FactorVGP has one latent function, but {type(likelihood).__name__}, "
                 f"{type(kernel).__name__} and Y of shape {Y.shape} need more: use BatchBSVM"
             )
-        if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
-            check_binary_labels(Y)
         check_whole(0, rank=rank)
         if rank > len(X):
             raise ValueError(f"rank must be at most the number of rows, {len(X)}, got {rank}")
