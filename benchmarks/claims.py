@@ -72,12 +72,11 @@ def leads(rows: pd.DataFrame) -> str:
         for who, what in first.items()
         if who != "bsvm"
     ]
-    (behind, names), *more = scores.items()
-    further = [f"; in {' and '.join(names)}, ahead of {over}" for over, names in more]
+    ahead = [f"of {over} in {' and '.join(names)}" for over, names in scores.items()]
+    listed = f"{', '.join(ahead[:-1])}, and {ahead[-1]}"
     return (
-        f"`bsvm` ranks first in {leading}; {' and '.join(others)}. In {' and '.join(names)}, "
-        f"`bsvm` is significantly ahead of {behind}{''.join(further)} (at 5 %, by Friedman's test, "
-        "then Nemenyi's)."
+        f"`bsvm` ranks first in {leading}; {' and '.join(others)}. `bsvm` is significantly ahead "
+        f"{listed} (at 5 %, by Friedman's test, then Nemenyi's)."
     )
 
 

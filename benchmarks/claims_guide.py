@@ -94,7 +94,7 @@ def few(rows: pd.DataFrame) -> str:
     means = np.exp(np.log(ratio.unstack("n")).mean())
     least = f"{means.min():.2f}".removeprefix("0")
     return (
-        f"We cut {rows['data'].nunique()} sets down to between {means.index.min()} and "
+        f"We reduced {rows['data'].nunique()} sets to between {means.index.min()} and "
         f"{means.index.max()} rows. The classifier's NLL is then {least} to {means.max():.2f} "
         "times the NLL of logistic regression or SVC, whichever is better"
     )

@@ -11,10 +11,10 @@
 # ---
 
 # %% [markdown]
-# # Asking for labels that are worth it
+# # Choosing which rows to label
 #
-# The data are handwritten digits of four classes (bundled with scikit-learn). From a pool of 300
-# rows, a classifier chooses the rows that somebody should label.
+# The data are handwritten digits of four classes (bundled with scikit-learn). A classifier chooses
+# which of 300 unlabeled rows somebody should label next.
 
 # %%
 import gpflow
@@ -51,9 +51,9 @@ def error(model):
 # %% [markdown]
 # ## 1. A loop
 #
-# A policy is a function of model and rows. It gives each row a score, and the row with the largest
-# score is labeled next. `Streaming` adds the new label to q in tens of milliseconds. After 20
-# labels, `best_kernel` chooses the kernel by the leave-one-out density of the labels.
+# A query policy is a function of model and rows. It returns a score for each row, and the row with
+# the largest score is labeled next. `Streaming` adds the new label to q in tens of milliseconds.
+# After 20 labels, `best_kernel` chooses the kernel by the leave-one-out density of the labels.
 
 # %%
 random = np.random.default_rng(1)
@@ -84,9 +84,9 @@ for name, policy in policies.items():
 # %% [markdown]
 # ## 2. How far updates are from a refit
 #
-# `Streaming` does not update the sites (the Gaussian factors) of earlier rows. If you need updated
-# sites, let `CAVI` pass over all labeled rows again. From here on, we use the last model, whose
-# rows were chosen at random.
+# `Streaming` does not update the sites of earlier rows (the Gaussian factors that replace their
+# likelihoods). If you need updated sites, let `CAVI` pass over all labeled rows again. From here
+# on, we use the last model, whose rows were chosen at random.
 
 # %%
 P_updated = gb.prediction.predict_probabilities(model, X_test)
@@ -100,9 +100,9 @@ assert moved < 0.1
 # %% [markdown]
 # ## 3. Several at a time
 #
-# The three most doubtful rows may be nearly the same. scikit-activeml's `BatchBALD` uses joint
-# draws of f to measure how much information the labels of a whole batch would give. All strategies
-# of scikit-activeml accept a `ModelClassifier`.
+# The three most doubtful rows may be nearly the same. Therefore, `BatchBALD` of scikit-activeml
+# uses joint draws of f, which measure how much information the labels of several rows would give
+# together. All strategies of scikit-activeml accept a `ModelClassifier`.
 
 # %%
 batch_bald = BatchBALD(
@@ -125,7 +125,7 @@ for name, rows in (("a batch", together), ("the three of most each", each)):
 # ## 4. Declining to answer
 #
 # A classifier that measures its doubt can leave some rows to a person. `expected_error` estimates
-# its error on rows without labels. The estimate is only as good as the probabilities, which here
+# its error on rows without labels. The estimate is only as good as the probabilities. Here, they
 # come from a hinge without calibration.
 
 # %%

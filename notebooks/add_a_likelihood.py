@@ -19,8 +19,8 @@
 #     w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(y | f).
 #
 # If you do not write formulas for the sites, the package derives them with automatic
-# differentiation. Therefore, a class with one method is a likelihood that works in all models and
-# algorithms. The example is the likelihood of logistic regression, p(y | f) = 1 / (1 + exp(-y f)).
+# differentiation. Therefore, a class with a single method works in all models and algorithms. The
+# example is the likelihood of logistic regression, p(y | f) = 1 / (1 + exp(-y f)).
 
 # %%
 import gpflow

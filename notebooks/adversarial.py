@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Inputs that are meant to mislead
 #
-# A small change of every pixel, along the gradient of the loss, makes a classifier err. Does the
-# model's doubt at least increase? Each section tests one claim on handwritten digits.
+# A small change of every pixel, along the gradient of the loss, makes a classifier err. Is the
+# model at least in doubt about such inputs? Each section tests one claim on handwritten digits.
 
 # %%
 import gpflow
@@ -49,11 +49,12 @@ def accuracy(X):
 print(f"accuracy {accuracy(X_test):.3f}")
 
 # %% [markdown]
-# ## 1. The gradient goes through the whole model
+# ## 1. Attacks by the gradient of the whole model
 #
 # The Adversarial Robustness Toolbox (ART) attacks the model. The fast gradient sign method moves
 # every pixel by epsilon, so that the true label becomes less probable. Projected gradient descent
-# moves as far in several steps. Noise of the same size hardly lowers the accuracy.
+# moves equally far, but in several steps. In comparison, random noise of the same size hardly
+# lowers the accuracy.
 
 # %%
 wrapped = art_classifier(model, input_shape=(64,), clip=(0, 1))
@@ -90,9 +91,9 @@ assert accuracy(moved["pgd"]) <= accuracy(moved["fgsm"]) + 0.02
 # ## 2. Doubt separates attacked digits from clean digits, up to a point
 #
 # The area under the ROC curve is the chance that the model has more doubt about an attacked digit
-# than about a clean digit; a guess gives 1/2. The iterated attack crosses the border between two
-# classes and continues to a place where the model is sure of the wrong class. So doubt reveals a
-# strong attack less well.
+# than about a clean digit; a guess gives 1/2. Projected gradient descent crosses the border between
+# two classes, and continues to a place where the model is sure of the wrong class. So doubt is less
+# good at detecting this stronger attack.
 
 
 # %%

@@ -71,7 +71,7 @@ print("softmax", scores(P_softmax))
 #
 # `deep.hybrid` puts a kernel on the output of the network, chooses inducing points among its
 # features, and sets a suitable lengthscale. `deep.head` is the same model, with the same
-# parameters, but its inputs are features. So `CAVI` need not run the network in each pass.
+# parameters, but its inputs are features. So `CAVI` does not have to run the network in each pass.
 
 # %%
 likelihood = gb.likelihoods.CrammerSinger(num_classes=10, penalty=4.0)
@@ -83,8 +83,8 @@ print("frozen", scores(P_frozen), history)
 assert metrics.nll(y_test, P_frozen) < metrics.nll(y_test, P_softmax)
 
 # %% [markdown]
-# The features of any network will do, as an array. `BSVMClassifier` chooses loss, kernel and
-# penalty by itself.
+# You can use the features of any network, if you pass them as an array. `BSVMClassifier` chooses
+# loss, kernel and penalty by itself.
 
 # %%
 classifier = gb.BSVMClassifier(num_inducing=50, loss="hinge", random_state=0).fit(F, y)
@@ -94,10 +94,11 @@ print("classifier on features", scores(P_classifier))
 # %% [markdown]
 # ## 3. Everything together
 #
-# In one compiled loop, `ML2` updates q with natural gradients, and it updates network, kernel and
-# inducing points with Keras optimizers. Dropout and batch normalization are in training mode during
-# this fit only. At the end, `CAVI` brings q to convergence. The likelihood has hinges at all levels
-# of probability: a single hinge can get stuck if a new network does not yet separate the classes.
+# `ML2` is one compiled loop. It updates q with natural gradients, and network, kernel and inducing
+# points with Keras optimizers. Dropout and batch normalization are in training mode during this fit
+# only. At the end, `CAVI` brings q to convergence. The likelihood has hinges at many levels of
+# probability, because the training of a new network with a single hinge can get stuck before the
+# network separates the classes.
 
 # %%
 joint = deep.hybrid(network(), gb.likelihoods.OneVsRestLevelHinge(10), X, num_inducing=50)

@@ -14,8 +14,9 @@
 # # The family in one figure
 #
 # We fit one likelihood after another to the same rows, with the same kernel and inducing points:
-# the hinge, its square, smooth losses, all levels of probability, and machines for several classes.
-# For comparison, we add GPflow's SVGP and scikit-learn's SVC. The true probabilities are known.
+# the hinge, the squared hinge, smooth losses, hinges at many levels of probability, and machines
+# for several classes. For comparison, we add GPflow's SVGP and scikit-learn's SVC. The true
+# probabilities are known.
 
 # %%
 import time
@@ -74,7 +75,7 @@ Y_three, Y_two = y[:, None].astype(float), (y[:, None] == 1).astype(float)
 #
 # The models differ in their likelihood, and in the number of latent functions that it needs. All
 # penalties are 2. Hinges are calibrated with leave-one-out marginals. Levels and the smooth
-# likelihoods are not calibrated, because these likelihoods are distributions of labels. SVGP takes
+# likelihoods need no calibration, because they are distributions of labels. SVGP takes
 # natural-gradient steps of 0.5 with Bernoulli, and Adam steps on q with Softmax. SVC has the same
 # kernel, and probabilities from Platt's sigmoid; a grid search chooses C.
 
@@ -194,9 +195,9 @@ for names, Y in ((TWO, Y_two), (THREE, Y_three)):
 # %% [markdown]
 # ## 3. The figure
 #
-# For two classes, blue is p = 0, red is p = 1, and the black line is p = 1/2. For three classes,
-# the color shows the most probable class, and is paler where this class is less probable. Each
-# title gives the root mean square distance from the true probability.
+# In the pictures of two classes, blue is p = 0, red is p = 1, and the black line is p = 1/2. In the
+# pictures of three classes, the color shows the most probable class, and is paler where this class
+# is less probable. Each title gives the root mean square distance from the true probability.
 
 # %%
 side = np.linspace(-3.6, 3.9, RESOLUTION), np.linspace(-3.2, 3.0, RESOLUTION)
@@ -265,7 +266,8 @@ plt.show()
 #
 # `distance` is the root mean square distance from the true probabilities. NLL and error are
 # expectations under the true probabilities; `least NLL` and `least error` are their lower limits.
-# `time` is processor time without tracing, relative to the hinge or to Crammer-Singer.
+# `time` is processor time without tracing, as a multiple of the time of the hinge (two classes) or
+# of Crammer-Singer (three classes).
 
 # %%
 table = pd.DataFrame(rows).set_index(["classes", "likelihood"])
@@ -281,16 +283,17 @@ table.round({"time": 1, "distance": 3, "NLL": 3, "least NLL": 3, "error": 3, "le
 # .139, the error of SVC is .146, and the least possible error is .127. Only the shades of color
 # differ. The logistic likelihood, levels and Bernoulli are nearest to the true probabilities, and
 # the hinges are slightly behind. The normalized hinge is last among our likelihoods, because its
-# shades are too pale. Far from all rows, our probabilities return to 1/2, but SVC keeps the values
-# of its last support vectors.
+# shades are too pale. Far from all rows, our probabilities return to 1/2. Those of SVC remain as
+# they are at its outermost support vectors.
 #
 # With three classes, Softmax and one-vs-rest levels are equally near to the true probabilities, and
 # Crammer and Singer's hinge is slightly behind. With Adam, Softmax takes 21 times as long as this
-# hinge. Its probabilities are means of draws, so its picture is grainy and changes with every call.
-# For three classes, SVC takes votes of pairwise machines, and these votes make its borders jagged.
+# hinge. The probabilities of Softmax are means of random draws, so its picture is grainy and
+# changes with every call. SVC lets machines for pairs of classes vote, which makes its borders
+# jagged.
 #
-# Calibration takes most of the time of the calibrated hinges. With so few rows, SVGP with Bernoulli
-# and compiled steps takes a fifth of the time of a hinge.
+# Calibration takes most of the time of the calibrated hinges. With so few rows, compiled steps of
+# SVGP with Bernoulli take a fifth of the time of a hinge.
 
 # %% [markdown]
 # ## What this does not show
@@ -298,7 +301,7 @@ table.round({"time": 1, "distance": 3, "NLL": 3, "least NLL": 3, "error": 3, "le
 # - Which likelihood is best for other data: we use one draw of one distribution, and one kernel.
 #   Levels and Bernoulli suit probabilities between 0 and 1, as here. If classes hardly overlap, the
 #   hinge is as good, and has one latent function instead of two.
-# - Other penalties: all our penalties are 2, while SVC's C is chosen. On some data, another penalty
-#   is better.
+# - Other penalties: all our penalties are 2, while SVC's C is chosen by a grid search. On some
+#   data, another penalty is better.
 # - Speed on larger data: in such small fits, most of the time goes into function calls.
-# - The whole family: docs/guide/choosing.md describes the other members.
+# - The whole family: docs/guide/choosing.md describes the other likelihoods.

@@ -45,10 +45,10 @@ gpflow.optimizers.Scipy().minimize(
 print(f"ELBO {before:.1f} -> {float(plain.elbo((X, Y))):.1f}")
 
 # %% [markdown]
-# ## 2. Swap the model, and its steps are closed-form
+# ## 2. With another model, steps have a closed form
 #
-# `BSVM` is an `SVGP`. A `natgrad_step` of size 1 on all the data is one sweep of coordinate ascent,
-# and equals GPflow's `NaturalGradient(1.0)`.
+# `BSVM` is an `SVGP` with the method `natgrad_step`. On all the data, a step of size 1 is one sweep
+# of coordinate ascent, and equals a step of GPflow's `NaturalGradient(1.0)`.
 
 # %%
 ours = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), Z, num_data=len(X))
@@ -62,7 +62,7 @@ print(f"largest difference of the means: {difference:.1e}")
 assert difference < 1e-10
 
 # %% [markdown]
-# ## 3. The exact bound needs about a third of the sweeps
+# ## 3. The exact bound needs about a third as many sweeps as the augmented bound
 #
 # Neither bound needs a step size. The augmented bound comes from the papers; the exact bound is
 # tighter.
@@ -93,8 +93,8 @@ plt.show()
 # %% [markdown]
 # ## 5. The soft support vectors lie on the margin
 #
-# alpha = E (1 - y f)^2 is the parameter of a row's local variable. A support vector machine would
-# keep the rows with the smallest alpha.
+# alpha = E (1 - y f)^2 is the parameter of the distribution of a row's local variable. The rows
+# with the smallest alpha would be support vectors of a support vector machine.
 
 # %%
 support = gb.prediction.soft_support_vectors(model, (X, Y), num=40)

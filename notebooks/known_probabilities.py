@@ -14,9 +14,9 @@
 # # Probabilities, where the true ones are known
 #
 # A support vector machine decides on which side of the border a row lies. How good are its
-# probabilities? We estimate known probabilities in five ways: with SVC (and Platt's sigmoid, or
-# isotonic regression), with SVGP and Bernoulli, and with the Bayesian SVM (and the hinge, or levels
-# of probability).
+# probabilities? We estimate known probabilities in five ways: SVC with Platt's sigmoid or with
+# isotonic regression, SVGP with Bernoulli, and the Bayesian SVM with the hinge or with levels of
+# probability.
 
 # %%
 import time
@@ -41,9 +41,9 @@ M, TEST_ROWS = 50, 4000
 # %% [markdown]
 # ## 1. Data
 #
-# x is standard normal in the plane. The log odds of y = 1 are a sum of waves, which are five times
-# as large for clean classes as for overlapping classes. No method has these waves in its model. The
-# probit link of Bernoulli is close to the logistic function that generates the labels.
+# x is standard normal in the plane. The log odds of y = 1 are a sum of waves. For clean classes,
+# the waves are five times as large as for overlapping classes. No method uses waves in its model.
+# The probit link of Bernoulli is close to the logistic function that generates the labels.
 
 # %%
 STRENGTH = {"overlapping": 2.0, "clean": 10.0}
@@ -149,8 +149,8 @@ rows = pd.DataFrame(rows)
 # ## 4. The predictions in a picture
 #
 # The plane is blue where p is near 0, and red where p is near 1; the line is p = 1/2. The hinge
-# finds the line, but has almost the same shade everywhere on each side. Levels and SVGP also
-# reproduce the shades.
+# finds the line, but has almost the same shade everywhere on one side of it. Levels and SVGP also
+# find the right shades.
 
 # %%
 kind, num_rows = min(SETTINGS, key=lambda one: (one[0] != "overlapping", abs(one[1] - 1000)))
@@ -212,17 +212,17 @@ mean.swaplevel().sort_index(
 #
 # If classes overlap and there are many rows, the likelihood matters most. At 4000 rows, the
 # distance from the true probabilities is .039 for levels, and .035 for SVGP, whose likelihood is
-# nearly the true likelihood. The hinge remains at .08, and SVC at .07 with either calibration. With
-# fewer rows the methods are closer. Levels and SVGP are nearest to the truth at 250 rows; Platt's
-# sigmoid and SVGP are nearest at 1000 rows.
+# nearly the true likelihood. The distance remains .08 for the hinge, and .07 for SVC with either
+# calibration. With fewer rows the methods are closer. Levels and SVGP are nearest to the truth at
+# 250 rows; Platt's sigmoid and SVGP are nearest at 1000 rows.
 #
-# If classes are clean, there is little to learn except the side of the border. With 1000 rows, the
-# hinge is nearest to the truth, all Bayesian methods are within .007 of each other, and SVC is
-# almost twice as far from the truth. With 250 rows, no method is near.
+# If classes are clean, there is little to learn except on which side of the border a row lies. With
+# 1000 rows, the hinge is nearest to the truth, all Bayesian methods are within .007 of each other,
+# and SVC is almost twice as far from the truth. With 250 rows, no method is near the truth.
 #
 # Isotonic regression predicts 0 or 1 for some rows. This raises its NLL, above all with few rows.
 # If classes overlap, the classifier that chooses its own loss is as near to the truth as levels,
-# but needs time to try other losses.
+# but needs time to try both losses.
 #
 # Compare only times with large ratios: the first method traces graphs that later methods reuse, so
 # the classifier that chooses its own loss may seem cheaper than levels alone.
@@ -234,4 +234,5 @@ mean.swaplevel().sort_index(
 #   000 rows.
 # - Real labels: their true probabilities are unknown, so only NLL and calibration can be measured.
 # - Other kernels: our waves are smooth, and as wide as the learned kernels.
-# - The role of chance: with one draw of each size, the second digit of a distance means nothing.
+# - The role of chance: we draw data of each size only once, so the second digit of a distance means
+#   nothing.

@@ -11,11 +11,11 @@
 # ---
 
 # %% [markdown]
-# # What the criteria see
+# # Criteria as landscapes
 #
-# Gold and Sollich (2003) found that every simple criterion of a support vector machine has many
-# local optima. With only two hyperparameters, we can draw these landscapes. Each section tests one
-# claim.
+# A criterion tells how good the hyperparameters of a support vector machine are. Gold and Sollich
+# (2003) found that every simple criterion has many local optima. With only two hyperparameters, we
+# can draw each criterion as a landscape. Each section tests one claim.
 
 # %%
 import warnings
@@ -99,12 +99,12 @@ costs |= over_the_plane(of_posterior, step=2)
 # %% [markdown]
 # ## 2. Most landscapes have more than one hill
 #
-# Colors show ranks: the darkest color marks the criterion's best tenth of the plane. A ring is a
-# local optimum, better than its eight neighbors; the star is the best point. The white lines show
-# the paths of `VEM`, which needs no grid, from three starting points (dots). The paths from a
+# Colors show ranks: the darkest color marks the tenth of the plane where the criterion is best. A
+# ring is a local optimum, better than its eight neighbors; the star is the best point. `VEM` needs
+# no grid: the white lines show its paths from three starting points (dots). The paths from a
 # sensible kernel and from a much too smooth kernel end at the same point. The path from a small
 # lengthscale ends at another point. The bound is better there, but the machine makes many errors,
-# because rows carry no information about each other. The evidence has this false optimum because
+# because it learns nothing about one row from another. The evidence has this false optimum because
 # the hinge is not normalized. Laplace's evidences have a worse false optimum in a corner, where
 # they improve without end. The priors of `BSVMClassifier` avoid both false optima.
 
@@ -186,9 +186,10 @@ assert np.abs(ends_of_vem[0] - ends_of_vem[1]).max() < 0.3 < ends_of_vem[0, 0] -
 # %% [markdown]
 # ## 3. Where GACV is too high
 #
-# All three curves estimate the mean hinge loss of left-out rows. GACV lowers each margin by alpha
-# k(x, x), as if the row stood alone. But the rows on the margin constrain f, and `HingeSpan` takes
-# this into account. GACV is never too low, and it is exact if no row is on the margin.
+# All three curves estimate the mean hinge loss of left-out rows. GACV (generalized approximate
+# cross-validation) lowers the margin of each row by alpha k(x, x), as if there were no other rows.
+# But the rows on the margin constrain f, and `HingeSpan` takes this into account. GACV is never too
+# low, and it is exact if no row is on the margin.
 
 # %%
 penalties = np.geomspace(0.01, 300, 16)
@@ -212,10 +213,9 @@ plt.show()
 # ## 4. Many lengthscales, many optima
 #
 # With a lengthscale for each of six inputs, searches from three starting points end at different
-# points. The paper tests whether two of these end points are different optima, by the criterion on
-# the line between them. If the criterion is worse in between than at both ends, there are two
-# optima. If the criterion only increases or only decreases along the line, the worse search had not
-# yet converged.
+# points. Are two of these end points different optima? Like the paper, we look at the criterion on
+# the line between them. If it is worse in between than at both ends, there are two optima. If the
+# criterion only increases or only decreases along the line, the worse search had not yet converged.
 
 # %%
 rng = np.random.default_rng(0)

@@ -42,9 +42,9 @@ ROUNDS, RATES, SKIPPED = 250, (0.02, 0.05, 0.1), ()
 # %% [markdown]
 # ## 1. Data
 #
-# Friedman's function has ten uniform inputs. The first five matter, the first four of them
-# strongly. A row has class 1 if its value of the function, plus noise, is above the median; the
-# Bayes error is about 6 %. The other data are `breast_cancer`, with 30 inputs, many of them
+# Friedman's function has ten uniform inputs. The first five matter, and four of these matter
+# strongly. A row has class 1 if the value of the function plus noise is above the median; the Bayes
+# error is about 6 %. The second data set is `breast_cancer`, with 30 inputs, many of which are
 # redundant.
 
 
@@ -77,7 +77,7 @@ def prepared(split):
 # q alternate with Adam steps on the kernel, in one compiled function. We try three learning rates,
 # keep the fit with the best bound, and count only the time of this fit. Natural-gradient steps have
 # size 0.1, because larger steps may fail if the variance grows (see `versus_svgp`). `lbfgs_svgp`
-# optimizes everything together with SciPy.
+# optimizes q and kernel together with SciPy.
 
 
 # %%
@@ -143,10 +143,10 @@ def lbfgs_svgp(X, y, Z):
 # %% [markdown]
 # ## 3. Our methods
 #
-# `VEM` maximizes the bound of the hinge with penalty 2 (whose link is then calibrated), of levels
-# of probability, and of GPflow's Bernoulli. With Bernoulli, the bound is the same as SVGP's, so
-# only the algorithm differs. `ML2` is made for minibatches, which have 100 rows here. We measure
-# the time of the second fit, because it reuses the graphs of the first.
+# `VEM` maximizes the bound of three likelihoods: the hinge with penalty 2 (whose link is then
+# calibrated), levels of probability, and GPflow's Bernoulli. With Bernoulli, the bound is the same
+# as SVGP's, so only the algorithm differs. `ML2` is made for minibatches, which have 100 rows here.
+# We measure the time of the second fit, because it reuses the graphs of the first.
 
 
 # %%
@@ -255,16 +255,17 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 # %% [markdown]
 # ## What we see
 #
-# With Bernoulli's likelihood, three algorithms end at the same bound and the same scores. VEM takes
-# half the time of natural gradients and Adam on Friedman's function, and a third on breast cancer,
-# and it has no rate to choose. L-BFGS on everything together takes about four times as long as VEM.
-# For Adam, we only count the time of the best of three rates, although all three were fitted.
+# With Bernoulli's likelihood, three algorithms end at the same bound and the same scores. Compared
+# with natural gradients and Adam, VEM takes half the time on Friedman's function, and a third of
+# the time on breast cancer, and it has no rate to choose. L-BFGS on q and kernel together takes
+# about four times as long as VEM. For Adam, we only count the time of the best of three rates,
+# although all three were fitted.
 #
 # The hinge has the least error, NLL and calibration error on Friedman's function. On this function,
 # all methods find the four strongest inputs, and barely find the fifth. The hinge separates the
-# five irrelevant inputs most clearly. On breast cancer, many of the 30 inputs are redundant, and
-# separate lengthscales help no method. All methods except ML2 have the same error. SVC, with one
-# gamma and Platt's sigmoid, has the best NLL and Brier score.
+# five irrelevant inputs most clearly from the relevant inputs. On breast cancer, many of the 30
+# inputs are redundant, and separate lengthscales help no method. All methods except ML2 have the
+# same error. SVC, with one gamma and Platt's sigmoid, has the best NLL and Brier score.
 #
 # ML2 is slow on so few rows. On Friedman's function it has not converged: its bound and its scores
 # are worse than VEM's.
@@ -272,10 +273,10 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 # %% [markdown]
 # ## What this does not show
 #
-# - More rows: from a few thousand rows on, minibatches change which method is fastest. `ML2` is
-#   made for such data, and is here only for comparison.
+# - More rows: from a few thousand rows on, methods with minibatches may be faster. `ML2` is made
+#   for such data, and is here only for comparison.
 # - Learned inducing points: all methods keep the points of k-means.
 # - SVC with a lengthscale for each input: a grid cannot find it, but criteria of `gpflow_bsvm` can
 #   (docs/lab/criteria.md).
 # - Other priors: they matter with few rows, and all Gaussian processes here have the same priors.
-#   Without them, the relevances of 30 inputs would overfit, in SVGP as in our models.
+#   Without priors, the lengthscales of 30 inputs would overfit, in SVGP as well as in our models.

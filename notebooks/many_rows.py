@@ -14,8 +14,9 @@
 # # More rows than fit in memory
 #
 # This notebook writes Parquet files to a temporary directory, and fits models that read the rows
-# piece by piece. It measures memory and the cost of an interruption, and adds rows that arrive
-# later. GPflow's SVGP on minibatches and scikit-learn's `SGDClassifier` read the same files.
+# piece by piece. It measures how much memory they use and what an interruption costs, and adds rows
+# that arrive later. GPflow's SVGP on minibatches and scikit-learn's `SGDClassifier` read the same
+# files.
 
 # %%
 import gc
@@ -95,10 +96,11 @@ def rows_of(num_rows):
 #
 # All fits share the kernel and the inducing points. `gb.fit` reads files as it reads arrays, in
 # whole passes until the bound converges. One more pass calibrates the hinge; levels need no such
-# pass. SVGP makes one pass in minibatches, with the best of three step sizes. `SGDClassifier` makes
-# one pass, with the best of three alphas, and with as many `Nystroem` features as our models have
-# inducing points. The largest set uses the settings that were best on the smaller sets. A thread
-# measures resident memory every 10 ms, and subtracts its value at the beginning of the fit.
+# pass. SVGP and `SGDClassifier` make one pass in minibatches: SVGP with the best of three step
+# sizes, and `SGDClassifier` with the best of three alphas. The number of its `Nystroem` features is
+# the number of inducing points of our models. The largest set uses the settings that were best on
+# the smaller sets. A thread measures resident memory every 10 ms. We subtract the resident memory
+# at the beginning of the fit.
 
 
 # %%
@@ -252,10 +254,10 @@ plt.show()
 # %% [markdown]
 # ## 3. An interruption
 #
-# `checkpoint=` is a directory for this fit. Here the fit is interrupted after its second pass, as
-# if by Ctrl-C. A killed process would give the same result, because the second call reads
-# everything from the files (docs/lab/checkpoints.md reports on killed processes). The same call
-# with a new model ends with the same q, to the last bit.
+# `checkpoint=` is a directory for this fit. We interrupt the fit after its second pass, as Ctrl-C
+# would. The same call with a new model then ends with the same q, to the last bit. It would also do
+# so after the process was killed, because this second call reads everything from files
+# (docs/lab/checkpoints.md reports on killed processes).
 
 # %%
 small, middle, *_ = SIZES
@@ -293,7 +295,7 @@ assert (again.q_mu.numpy() == undisturbed.q_mu.numpy()).all()
 # ## 4. Rows that come later
 #
 # `Streaming` learns from new rows without the old rows. We start from a fit to the smallest set.
-# `Streaming` then reads the remaining rows of the next larger set, in four parts, each of them
+# `Streaming` then reads the remaining rows of the next larger set in four parts, and each part only
 # once. We compare the result with a fit to all of these rows.
 
 # %%
@@ -320,11 +322,11 @@ pd.DataFrame(later).set_index("rows").round(4)
 # %% [markdown]
 # ## 5. All in one table
 #
-# `memory` is the largest number of MB that a fit uses in addition to the memory before it. `time`
-# is processor time, relative to *BSVM, hinge, calibrated*; it includes reading, but not tracing.
-# For the methods of GPflow and scikit-learn, we chose the settings in hindsight: they are best on
-# these test rows. `distance` is the root mean square of p - P, where P is the true probability. The
-# least possible error is printed above the table.
+# `memory` is the largest number of MB that a fit uses in addition to the memory that was in use
+# before. `time` is processor time as a multiple of the time of *BSVM, hinge, calibrated*; it
+# includes reading, but not tracing. For the methods of GPflow and scikit-learn, we chose the
+# settings that are best on these test rows. `distance` is the root mean square of p - P, where P is
+# the true probability. The least possible error is printed above the table.
 
 # %%
 directory.cleanup()
@@ -340,16 +342,17 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 # ## What we see
 #
 # With a fixed kernel, from 75 000 rows on, all methods are within .003 of each other in NLL. More
-# rows hardly help, because with this kernel, 64 inducing points cannot represent more detail. One
+# rows hardly help, because 64 inducing points with this kernel cannot represent more detail. One
 # pass of SVGP in minibatches takes a third to a half of the time of our whole fit, and its scores
-# are as good. Nystroem and SGD, with a chosen alpha, are as cheap and have the best NLL on the
-# largest set, but are farther from the true probabilities. Our fit needs more passes, but neither
-# step size nor schedule, and it detects when to stop.
+# are as good. Nystroem and SGD, with a chosen alpha, take as little time. They have the best NLL on
+# the largest set, but are farther from the true probabilities. Our fit needs more passes, but it
+# needs no step size and no schedule, and it detects when to stop.
 #
 # Memory does not matter at these sizes. Our fit keeps features in memory if they take less than 256
-# MB; they take more memory than the rows would. The minibatches of the other methods take a few MB.
-# The interrupted fit repeats its interrupted pass, and its result equals that of the undisturbed
-# fit to the last bit. Streaming the parts gives almost the same result as one fit to all rows.
+# MB. The features take more memory than the rows would. The minibatches of the other methods take a
+# few MB. The interrupted fit repeats its interrupted pass, and its result equals that of the
+# undisturbed fit to the last bit. `Streaming`, which reads the parts one after the other, gives
+# almost the same result as one fit to all rows.
 
 # %% [markdown]
 # ## What this does not show

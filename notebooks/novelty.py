@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Novelty
 #
-# The score of this one-class support vector machine has an uncertainty. We look at this uncertainty
-# near the training rows and far from them, and add a few labeled outliers.
+# This one-class support vector machine gives a score and its uncertainty. We look at the
+# uncertainty near the training rows and far from them, and add a few labeled outliers.
 
 # %%
 import matplotlib.pyplot as plt
@@ -46,8 +46,8 @@ plt.show()
 print(f"{np.mean(detector.predict(X) == -1):.2f} of the training rows lie outside of the red line")
 
 # %% [markdown]
-# The score is high along both moons and 0 far away. The standard deviation shows the reason for the
-# 0: far from all rows, it equals the standard deviation of the prior.
+# The score is high along both moons, and 0 far from all rows. The standard deviation shows why: far
+# from all rows, it equals the standard deviation of the prior.
 #
 # scikit-learn's `OneClassSVM` with the same nu and its own default kernel draws a similar line.
 
@@ -59,8 +59,8 @@ print(f"OneClassSVM() with its own kernel says the same at {agree:.2f} of the pl
 # %% [markdown]
 # ## A few labeled outliers
 #
-# Labeled outliers do not change the detector. They only change the link, which turns the score into
-# a probability.
+# Labeled outliers do not change the detector. They only determine the link, which turns the score
+# into a probability.
 
 # %%
 rng = np.random.default_rng(0)

@@ -14,7 +14,8 @@
 # # The papers in ten cells
 #
 # We go from equation 5 of Wenzel et al. (2017) to Algorithm 1 of Wistuba & Rawat (2018), with the
-# papers' names. For comparison, GPflow's `SVGP` has the same kernel and Z, and natural gradients.
+# papers' names. For comparison, we fit GPflow's `SVGP`, with the same kernel and Z, by natural
+# gradients.
 
 # %% short="N, M = 60, 10"
 N, M = 300, 20
@@ -42,8 +43,8 @@ def kernel():
 # ## 1. Wenzel et al., eq. 5: f given the local variables is Gaussian
 #
 # Conditionally on lambda, f at new points has the mean k' (K + Lambda)^-1 Y (1 + lambda). The model
-# over all rows computes the same mean in its own way. The model adds a jitter of 1e-6 to K, so we
-# also add it in the formula.
+# `BatchBSVM` computes the same mean in its own way. It adds a jitter of 1e-6 to K, so we add this
+# jitter in the formula, too.
 
 # %%
 batch = gb.models.BatchBSVM((X, Y), kernel(), gb.likelihoods.Hinge(bound="augmented"))
@@ -57,10 +58,10 @@ print(f"largest difference to eq. 5: {np.abs(mean - by_hand).max():.1e}")
 assert np.allclose(mean, by_hand, atol=1e-6)
 
 # %% [markdown]
-# ## 2. Eq. 8: the objective with a GIG for every row
+# ## 2. Eq. 8: the objective, with a GIG distribution for every row
 #
-# `local_variables` gives q(lambda_n) = GIG(1/2, 1, alpha_n). At these alpha, `augmented_elbo` is
-# the ELBO that the model maximizes; at all other alpha it is smaller.
+# `local_variables` gives q(lambda_n) = GIG(1/2, 1, alpha_n). With these values of alpha,
+# `augmented_elbo` is the ELBO that the model maximizes. With any other values it is smaller.
 
 # %%
 sparse = gb.models.BSVM(kernel(), gb.likelihoods.Hinge(bound="augmented"), Z, num_data=N)
@@ -87,8 +88,8 @@ assert difference < 1e-8
 # %% [markdown]
 # ## 4. Until convergence, with each bound
 #
-# `CAVI` repeats such steps until the bound converges. The exact expectation of the hinge, which is
-# not in the papers, gives the tighter bound.
+# `CAVI` repeats such steps until the bound converges. The bound with the exact expectation of the
+# hinge is tighter; it is not in the papers.
 
 # %%
 fits = {}
@@ -98,9 +99,9 @@ for bound in ("augmented", "exact"):
     print(f"{bound}: ELBO {history.elbo[-1]:.2f} after {len(history)} sweeps")
 
 # %% [markdown]
-# ## 5. Algorithm 1: minibatches with the adaptive learning rate
+# ## 5. Algorithm 1: minibatches with an adaptive learning rate
 #
-# The rate of Ranganath et al. (2013) needs no schedule.
+# The adaptive rate of Ranganath et al. (2013) needs no schedule.
 
 # %%
 stochastic = gb.models.BSVM(kernel(), gb.likelihoods.Hinge(bound="augmented"), Z, num_data=N)
@@ -177,10 +178,10 @@ assert np.allclose(f, svc.decision_function(gram), atol=1e-2)
 # %% [markdown]
 # ## 9. Wistuba & Rawat, eq. 4: several classes, three objectives
 #
-# "wistuba2018" is the paper's objective. The loss compares the true class with the largest of its
-# rivals; the objective takes the rival with the largest mean instead. The objective can therefore
-# exceed the expectation of the loss, so it is not a bound. "augmented" is a true bound, with the
-# same GIG variables.
+# "wistuba2018" is the paper's objective. The loss compares f of the true class with the largest f
+# of the other classes, its rivals. The objective uses the rival with the largest mean of f instead.
+# It can therefore be above the expectation of the log likelihood, so it is not a bound. "augmented"
+# is a true bound, with the same GIG variables.
 
 # %%
 C = 3
@@ -196,8 +197,8 @@ for bound in ("exact", "augmented", "wistuba2018"):
 # %% [markdown]
 # ## 10. Algorithm 1 of Wistuba & Rawat
 #
-# `ClassByClass` keeps alpha and the rivals fixed while it updates one class after another. GPflow's
-# SVGP with Softmax has the same kernel and Z, and uses natural gradients.
+# `ClassByClass` updates one class after another, and keeps alpha and the rivals fixed meanwhile.
+# For comparison, we fit GPflow's SVGP with Softmax and the same kernel and Z, by natural gradients.
 
 # %%
 printed = gb.papers.wistuba2018.ClassByClass(learning_rate=0.5, tol=1e-3)

@@ -13,8 +13,9 @@
 # %% [markdown]
 # # Regression with error bars
 #
-# Support vector regression is a likelihood. We compare the effect of outliers on this model and on
-# a Gaussian process. We also look at the quality of error bars, and at quantiles that do not cross.
+# Support vector regression is a Gaussian process with another likelihood. We compare how outliers
+# affect this model and a Gaussian process with Gaussian noise. We also look at the quality of error
+# bars, and at quantiles that do not cross.
 
 # %%
 import gpflow
@@ -64,8 +65,8 @@ plt.show()
 
 # %% [markdown]
 # The Gaussian process explains the outliers with more noise everywhere. With the
-# epsilon-insensitive loss, outliers have little effect, so the band is only as wide as most rows
-# need.
+# epsilon-insensitive loss, outliers have little effect, and the band is only as wide as most rows
+# require.
 
 # %%
 truth = np.sin(2 * X[:, 0])

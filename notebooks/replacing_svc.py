@@ -59,9 +59,9 @@ NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 5
 # | `support_vectors_` | `prediction.soft_support_vectors(model_, ...)` |
 # | `pickle` | `gpflow_bsvm.save` and `load`, without pickles |
 #
-# Below, `old` is the deprecated SVC. `tuned` is SVC at its best: a grid search chooses C and gamma,
-# and the recommended calibration follows. `quick` is a `BSVMClassifier` that chooses nothing and
-# learns no kernel.
+# Below, `old` is the deprecated SVC. `tuned` is SVC at its best: with C and gamma from a grid
+# search, and then with the recommended calibration. `quick` is a `BSVMClassifier` that chooses
+# nothing, and does not learn its kernel.
 
 # %%
 GRID = {"svc__C": [0.1, 1, 10, 100, 1000], "svc__gamma": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]}
@@ -133,8 +133,8 @@ rows = pd.DataFrame(rows)
 
 # %% [markdown]
 # NLL and Brier score punish every wrong probability. The expected calibration error punishes
-# probabilities that are wrong on average. To see how useful the doubt of a model is, we answer the
-# least doubtful rows first, and look at the accuracy.
+# probabilities that are wrong on average. To see how useful the doubt of a model is, we begin with
+# the least doubtful rows, add more and more doubtful rows, and look at the accuracy.
 
 # %%
 name = NAMES[-1]
@@ -152,8 +152,8 @@ plt.show()
 # %% [markdown]
 # ## 3. What else changes
 #
-# - *Disagreement.* In SVC, `predict` gives the side of the border, but `predict_proba` comes from
-#   another model. `predict` of `BSVMClassifier` always gives the most probable class.
+# - *Disagreement.* In SVC, `predict` returns the side of the border, but `predict_proba` comes from
+#   a second model. `predict` of `BSVMClassifier` always gives the most probable class.
 # - *Chance.* Platt's sigmoid is fitted on random folds. How much do probabilities change with the
 #   seed, and with the order of the rows?
 # - *Cost of a prediction*, relative to SVC. SVC uses all support vectors, and `BSVMClassifier` uses
@@ -194,7 +194,7 @@ changes.round(4)
 # %% [markdown]
 # ## 4. All in one table
 #
-# Errors are those of `predict`. `disagree` counts the rows for which `predict` and `predict_proba`
+# The error is that of `predict`. `disagree` counts the rows for which `predict` and `predict_proba`
 # give different classes. `time` is the processor time of all fits, relative to
 # *SVC(probability=True)*, which chooses nothing. Our times include a few seconds for tracing graphs
 # in the first fit of each kind.
@@ -214,9 +214,9 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # On the generated set, `BSVMClassifier()` is the best of the five in all four scores. On wine it
 # has the best probabilities, but one more error than SVC. On breast cancer it has the fewest
 # errors, while the tuned SVC has a slightly better NLL and Brier score. `BSVMClassifier()` takes
-# two to twelve times as long as SVC with its grid, and far longer than an SVC that chooses nothing.
-# `quick` is as good as `BSVMClassifier()` if classes overlap. If they are clean, it is too
-# cautious, as its calibration error on wine shows.
+# two to twelve times as long as SVC with a grid search, and far longer than an SVC that chooses
+# nothing. If classes overlap, `quick` is as good as `BSVMClassifier()`. If classes are clean,
+# `quick` is too cautious, as its calibration error on wine shows.
 #
 # Neither the order of the rows nor the seed changes our results. A seed matters only beyond 2000
 # rows, because the kernel is then learned from a random part of them.
@@ -227,7 +227,7 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # - More than a thousand rows: the time of SVC grows at least with the square of their number. The
 #   time of `BSVMClassifier` grows linearly, but with a larger constant (docs/lab/speed.md has up to
 #   100 000 rows).
-# - Clear differences on small clean sets: there, all differences are a matter of a few rows.
+# - Clear differences on small clean sets: there, methods differ in only a few rows.
 # - There is no `kernel="precomputed"`, and no `"poly"` or `"sigmoid"` by name, but any GPflow
 #   kernel works. Sparse matrices need `kernel="linear"`. For regression and novelty use
 #   `BSVMRegressor` and `OneClassBSVM`.

@@ -37,7 +37,7 @@ Y = y[:, None].astype(float)
 # ## 1. Swap the likelihood; everything else stays
 #
 # The engine is the same as for two classes: a sweep is a natural-gradient step for all classes. If
-# a full step would overshoot, it is damped, so that the ELBO rises in every sweep.
+# a full step would lower the ELBO, a smaller step is taken, so that the ELBO rises in every sweep.
 
 # %%
 model = gb.models.BSVM(
@@ -60,10 +60,10 @@ plt.show()
 # %% [markdown]
 # ## 2. The doubt shows possible errors
 #
-# The *variation ratio* is the probability that a draw of f favors a class other than the most
-# favored class. The *mutual information* is the part of the doubt that more data can remove. Most
-# errors are among the most doubtful rows. If a person labels the most doubtful rows, fewer errors
-# are left.
+# Each draw of f from q favors one class. The *variation ratio* is the probability that a draw does
+# not favor the class that most draws favor. The *mutual information* is the part of the doubt that
+# more data can remove. Most errors are among the most doubtful rows. If a person labels the most
+# doubtful rows, fewer errors are left.
 
 # %%
 doubts = {
@@ -83,10 +83,10 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# ## 3. Rows far from all data are doubtful
+# ## 3. The model doubts rows far from all data
 #
 # We predict rows of noise. Their probabilities still favor some class, but their mutual information
-# shows that the model has seen nothing like them.
+# shows that no training row is like them.
 
 # %%
 noise = np.random.default_rng(0).normal(scale=3, size=(200, 64))

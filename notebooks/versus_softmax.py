@@ -14,8 +14,8 @@
 # # Softmax and RobustMax, and the hinge of Crammer and Singer
 #
 # Three data sets of scikit-learn have several classes. All methods use the same kernel and inducing
-# points. We compare GPflow's two multi-class likelihoods in `SVGP`, each with its best setting,
-# with the likelihoods of this package in `BSVM`.
+# points. On one side are GPflow's two multi-class likelihoods in `SVGP`, each with its best
+# setting. On the other side are the likelihoods of this package in `BSVM`.
 
 # %%
 import time
@@ -45,7 +45,7 @@ SIZES, MAX_STEPS = (0.5, 0.1, 0.02), 120
 # train both likelihoods on all rows, with natural-gradient steps on q of three sizes, or with Adam
 # on q at a rate of 0.05. We keep the fit with the highest bound. The bound of RobustMax is far from
 # concave: at the beginning, large natural-gradient steps give a covariance that is not positive
-# definite. We therefore begin with the step size of a single row.
+# definite. We therefore begin with a step size of 1 / N, and increase it step by step.
 
 
 # %%
@@ -159,9 +159,9 @@ def fit_svgp(likelihood, num_classes, data, Z, settings):
 # ## 2. Our likelihoods
 #
 # We use `CrammerSinger` with the papers' penalty 2, and with penalty 8, which suits clean classes.
-# With penalty 8, we also calibrate it on leave-one-out marginals. The other likelihood has
-# one-vs-rest levels of probability. A fit is one call, and there is nothing to choose. We measure
-# the time of a second call, because it does not trace.
+# With penalty 8, we also calibrate the hinge on leave-one-out marginals. The other likelihood has
+# one-vs-rest levels of probability. A fit is one call, with no settings to choose. We measure the
+# time of a second call, which does not trace.
 
 
 # %%
@@ -209,7 +209,8 @@ THEIRS = {
 # ## 3. All methods on all folds
 #
 # Every row of iris and wine is predicted once, from a fit to the other folds. For digits, a fit to
-# one half predicts the other half. GPflow's settings are chosen on the first fold and kept.
+# one half predicts the other half. We choose GPflow's settings on the first fold, and use them on
+# all folds.
 
 
 # %%
@@ -270,9 +271,9 @@ plt.show()
 # ## 5. All in one table
 #
 # Error, NLL (nats per row), Brier score and expected calibration error are over all rows of a set;
-# `wrong` is the number of errors. `time` is processor time of all folds, relative to Crammer-Singer
-# with penalty 2; for GPflow it includes only the best setting. The table has no bounds, because
-# bounds of different likelihoods cannot be compared.
+# `wrong` is the number of errors. `time` is the processor time of all folds, relative to
+# Crammer-Singer with penalty 2. For GPflow, it includes only the best setting. The table has no
+# bounds, because bounds of different likelihoods cannot be compared.
 
 # %%
 about = (
@@ -297,15 +298,15 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 # RobustMax (31); Softmax is last (44).
 #
 # NLL separates the methods. Softmax is far too cautious with this kernel, and has the worst NLL on
-# all three sets. Levels with penalty 2 have the second worst NLL, for the same reason. Both need
-# another kernel (see `learned_kernels`). On iris, RobustMax is behind most of our likelihoods, and
-# levels with penalty 8 are best. On wine and digits, RobustMax is ahead of Crammer and Singer's
-# hinge with penalty 2, and as good as this hinge with penalty 8. With calibration, the hinge with
-# penalty 8 is the best on both sets.
+# all three sets. Levels with penalty 2 have the second worst NLL, for the same reason. Both Softmax
+# and levels need another kernel (see `learned_kernels`). On iris, RobustMax is behind most of our
+# likelihoods, and levels with penalty 8 are best. On wine and digits, RobustMax is ahead of Crammer
+# and Singer's hinge with penalty 2, and as good as this hinge with penalty 8. With calibration, the
+# hinge with penalty 8 is the best on both sets.
 #
-# GPflow's fits take two to eighteen times as long as ours. This does not count the three other
-# settings that had to be tried. Softmax needed a different step size on each set. RobustMax had not
-# converged on digits after its 120 steps, and might improve with more steps.
+# GPflow's fits take two to eighteen times as long as ours. These times do not include the three
+# other settings that had to be tried. Softmax needed a different step size on each set. RobustMax
+# had not converged on digits after its 120 steps, and might improve with more steps.
 
 # %% [markdown]
 # ## What this does not show
@@ -315,7 +316,7 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 # - Many classes, or many rows: docs/lab/classes.md has 26 classes, and the cost of a step for up to
 #   100. GPflow's minibatches with Adam may come nearer to our results than its passes over all
 #   rows.
-# - Significance: differences of one or two rows on iris and wine are chance, and so is the order of
-#   methods there.
+# - Significance: on iris and wine, differences of one or two rows are a matter of chance, and so is
+#   the order of methods.
 # - The time needed to choose settings: the times include neither GPflow's other settings nor our
 #   other penalty.

@@ -41,8 +41,8 @@ from generated import SusyLike  # of this repository
 # ## 1. Data, inducing points, kernel
 #
 # There are two sets: scikit-learn's `breast_cancer`, with clean classes, and a generated set with
-# overlapping classes and a Bayes error of .206. All splits have the same size, so that no method
-# traces a graph twice.
+# overlapping classes and a Bayes error of .206. All splits have the same size, so no method traces
+# a graph twice.
 
 # %% short="NAMES, SPLITS, ROWS, M, SIZES = ['generated'], 1, 300, 20, (0.3,)"
 NAMES, SPLITS, ROWS, M = ["breast cancer", "generated"], 2, 2000, 100
@@ -78,10 +78,10 @@ def usual_kernel(num_features):
 # %% [markdown]
 # ## 2. The ways to fit
 #
-# GPflow's `NaturalGradient` uses all rows, in a compiled step that also returns the bound, as an
-# SVGP user would write it. The fit stops when a step increases the bound by less than 1e-5 of its
-# value, as `gb.fit` does. For each data set, we take the best of three step sizes, in hindsight.
-# Times are processor seconds of a second fit, because the first fit also traces.
+# With GPflow, we take `NaturalGradient` steps on all rows. Each step is compiled and also returns
+# the bound, as an SVGP user would write it. The fit stops when a step increases the bound by less
+# than 1e-5 of its value. `gb.fit` does the same. For each data set, we try three step sizes, and
+# show the best. Times are processor seconds of a second fit, because the first fit also traces.
 
 
 # %%
@@ -251,9 +251,9 @@ plt.show()
 #
 # GPflow's `Bernoulli` keeps its probabilities a thousandth away from 0 and 1. On clean classes the
 # evidence prefers a large variance of the kernel. Where a probability reaches this limit, sites
-# have a negative precision, and natural gradients no longer keep q positive definite. Here the
-# variance is 100. The table shows the number of steps if a step size works, and the failure
-# otherwise.
+# have negative precisions, and q may not stay positive definite after a natural-gradient step. Here
+# the variance is 100. For each step size, the table shows the number of steps, or how the fit
+# fails.
 
 # %%
 data, X_test, y_test = prepared(cancer(0))
@@ -297,14 +297,14 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 # Without calibration, the hinge has worse probabilities than Bernoulli if classes overlap, and
 # better probabilities if classes are clean. Calibration costs half a fit. With calibration, the
 # hinge is .001 nats behind Bernoulli on the generated set, and .02 nats ahead on breast cancer.
-# Levels are slightly ahead of Bernoulli in NLL and error on the generated set, and about equal on
-# the other, at twice the time of a hinge.
+# Levels are slightly ahead of Bernoulli in NLL and error on the generated set, and about equal to
+# it on breast cancer. They take twice the time of a hinge.
 #
 # Tracing dominates a first fit: it takes three to eight times as long as a second fit of *BSVM,
 # hinge* for our models, and about 15 times as long for natural-gradient steps of GPflow. Models
-# share graphs: the calibrated hinge is fitted after another hinge, and needs no new graphs. With a
-# kernel of large variance, GPflow's natural gradients fail with Bernoulli at all three step sizes;
-# with the hinge, two of the three step sizes work. `BSVM` works with both likelihoods.
+# share graphs: the calibrated hinge needs no new graphs, because it is fitted after another hinge.
+# With a kernel of large variance, GPflow's natural gradients fail with Bernoulli at all three step
+# sizes; with the hinge, two of the three step sizes work. `BSVM` works with both likelihoods.
 
 # %% [markdown]
 # ## What this does not show
@@ -313,6 +313,6 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 # - Minibatches, and more than a few thousand rows (see `many_rows`). With few rows, most of the
 #   time goes into function calls, so the ratios of times depend on the numbers of rows and points.
 # - The true likelihood: the labels of the generated set come from a logistic function, which is
-#   nearly Bernoulli's. The hinge is not a distribution of labels, so its bound does not bound an
-#   evidence.
+#   nearly Bernoulli's. The hinge is not a distribution of labels, so its ELBO is not a bound on a
+#   true evidence.
 # - Other data: we use two sets, and docs/lab/quality.md has 33.

@@ -49,13 +49,9 @@ class Reader(Source):
 
     :ivar finite: whether passes end, so that rows can be counted; None if unknown.
     :ivar told_by_rows: whether a checkpoint reads all rows to identify the data.
-<<<<<<< HEAD
-    :ivar own_batches: whether pieces have the size of minibatches, except for the last.
     :ivar names: the names of the columns of X, after a pass; None if there are none.
-=======
     :ivar own_batches: number of pieces if all but the last have the size of minibatches (at most 0
         if it is unknown), else None.
->>>>>>> auditb
     """
 
     indexed = False
