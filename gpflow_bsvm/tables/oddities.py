@@ -10,6 +10,9 @@ from .cells import NUMBERS, arrow, as_text, compute, is_a
 
 #: The share of the values that dates and months must exceed.
 _MOST = 0.8
+#: The kind of whole numbers that may stand for categories, and the number of different ones.
+FEW = "take few whole values"
+_FEW = range(3, 9)
 #: Other meanings of numbers: a pattern, its smallest share of the values, and advice.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
@@ -24,6 +27,7 @@ ODDITIES = {
         r"-9{2,}(\.0+)?",
         *(0, "if they do, give them as na_values=[...]"),
     ),
+    FEW: (r"-?\d+", 0.99, "if they stand for categories, give words={}"),
     "have too many digits for float64": (
         r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
         *(0, "if they are keys, give drop={}, because close values become equal"),
@@ -54,4 +58,5 @@ def found(texts: Sequence[str]) -> list[str]:
         key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
         for key, (pattern, _, _) in ODDITIES.items()
     }
-    return [key for key, share in shares.items() if share > ODDITIES[key][1]]
+    fitting = [key for key, share in shares.items() if share > ODDITIES[key][1]]
+    return [key for key in fitting if key != FEW or len(texts) in _FEW]
