@@ -200,8 +200,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
     by_sites = True
 
     state: MinibatchState
-    #: The number of batches in a group, limited by memory.
-    most_batches: float = math.inf
+    #: The number of rows in a group, limited by memory.
+    most_rows: float = math.inf
 
     def __init__(
         self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
@@ -221,8 +221,9 @@ class MinibatchRun(Run[MinibatchState, Step]):
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(without_point(model.natural()), memory)
-        most = int(min(options.record_every, options.max_steps, self.most_batches))
-        self._groups_from = partial(batch_groups, data, options.batch_size, most, options.seed)
+        most = min(options.record_every, options.max_steps)
+        how = partial(batch_groups, data, options.batch_size, most, options.seed)
+        self._groups_from = partial(how, most_rows=self.most_rows)
         self._groups = self._groups_from(0)
 
     def resume(self, state: MinibatchState) -> None:

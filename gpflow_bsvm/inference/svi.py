@@ -69,7 +69,7 @@ class _Steps(MinibatchRun):
         self._shape = natural.h.shape
         few = bool(options.batch_size < self._shape[1])
         self._loop = compiled_steps.bind(model.likelihood, adaptive, few)
-        self.most_batches = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
+        self.most_rows = 2 * CHUNK_ENTRIES / int(self._shape[1])
         super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
 
     def _steps(
