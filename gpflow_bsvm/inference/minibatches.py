@@ -190,6 +190,7 @@ class MinibatchAlgorithm(Algorithm):
     def __post_init__(self) -> None:
         check_whole(1, batch_size=self.batch_size, max_steps=self.max_steps)
         check_whole(1, record_every=self.record_every)
+        check_whole(0, seed=self.seed)
         check_schedule(self.learning_rate, adaptive=self.adapts)
 
 
