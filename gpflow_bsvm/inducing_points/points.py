@@ -14,7 +14,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans
 
-from ..checks import check_number, check_whole
+from ..checks import check_whole
 from ..data.batch import take
 from ..data.checks import as_matrix, check_inputs, check_weights, duplicate_rows
 from ..data.passes import map_over
@@ -90,10 +90,12 @@ def greedy_variance(
         row with the weights added up.
     :return: Z [M, D].
     :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, for a kernel with
-        several outputs, or if no row has a positive variance, or one is not finite.
+        several outputs, if no row has a positive variance, or one is not finite, or for a `tol`
+        outside [0, 1), which would select no point.
     """
     X = checked(X, max_inducing)
-    check_number(0, tol=tol)
+    if not 0 <= tol < 1:
+        raise ValueError(f"tol must be in [0, 1), got {tol}")
     if isinstance(kernel, gpflow.kernels.MultioutputKernel):
         raise ValueError(
             f"expected a kernel with a single output, got {type(kernel).__name__}: give one of its "

@@ -234,8 +234,12 @@ def test_greedy_variance_refuses_kernels_without_variance():
     for rows in (0 * X, 1e200 * X):
         with pytest.raises(ValueError, match=r"Linear needs finite variances .*, and a positive"):
             greedy_variance(rows, 3, gpflow.kernels.Linear())
-    with pytest.raises(ValueError, match="tol must be at least 0, got nan"):
-        greedy_variance(X, 3, gpflow.kernels.Linear(), tol=np.nan)
+
+
+@pytest.mark.parametrize("tol", [1.0, -0.1, np.nan])
+def test_greedy_variance_refuses_a_tolerance_that_selects_nothing(tol):
+    with pytest.raises(ValueError, match=r"tol must be in \[0, 1\), got"):
+        greedy_variance(X, 5, gpflow.kernels.SquaredExponential(), tol=tol)
 
 
 def test_greedy_variance_refuses_several_outputs():
