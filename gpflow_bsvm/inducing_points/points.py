@@ -20,7 +20,7 @@ from ..data.checks import as_matrix, check_inputs, check_weights, duplicate_rows
 from ..data.passes import map_over
 from ..data.sampling import random_rows
 from ..data.sources import ArraySource
-from ..engine.contracts import Model, check_width, chunk_rows, jitter_of, open_all
+from ..engine.contracts import Model, check_model, check_width, chunk_rows, jitter_of, open_all
 from ..engine.natural import compiled_solve, root_of_covariance, whiten
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projector
@@ -171,7 +171,11 @@ class SparseModel(Model, Protocol):
 
 
 def check_exchangeable(model: SparseModel) -> None:
-    """:raise ValueError: unless the inducing variables are plain points, shared by all f."""
+    """
+    :raise TypeError: for a model whose q is not over inducing variables, see `check_model`.
+    :raise ValueError: unless the inducing variables are plain points, shared by all f.
+    """
+    check_model(model)
     kind = type(model.inducing_variable)
     if kind is not gpflow.inducing_variables.InducingPoints:
         raise ValueError(f"only plain InducingPoints can be exchanged, not {kind.__name__}")

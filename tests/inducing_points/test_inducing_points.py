@@ -280,6 +280,13 @@ def test_exchange_by_more_points_changes_no_prediction():
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+def test_exchange_needs_a_model_of_this_package():
+    model = gpflow.models.SVGP(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), X[:8].copy())
+    for function, *rows in ((gb.inducing_points.exchange, X), (gb.inducing_points.reselect, X, X)):
+        with pytest.raises(TypeError, match=r"SVGP has no closed-form steps: use .*\.BSVM"):
+            function(model, *rows)
+
+
 @pytest.mark.slow
 def test_exchange_keeps_what_is_not_trainable():
     X, Y = make_data()
