@@ -45,8 +45,8 @@ class RobbinsMonro:
 
     def __post_init__(self) -> None:
         check_number(1, delay=self.delay)
-        if not 0.5 < self.forgetting <= 1:
-            raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting}")
+        if not isinstance(self.forgetting, numbers.Real) or not 0.5 < float(self.forgetting) <= 1:
+            raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting!r}")
 
     def __call__(self, step: int) -> float:
         """:return: rho of the step, counted from 0."""

@@ -45,7 +45,8 @@ class SVI(MinibatchAlgorithm):
         (from 0), a number, or "adaptive", for `Adaptive()`.
     :ivar seed: seed for the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar); their
-        `elbo` is an estimate from the latest rows.
+        `elbo` is an estimate from the latest rows. Unless data are arrays, the X of this many
+        minibatches is in memory at once.
     """
 
     adapts = True
