@@ -46,7 +46,7 @@ def set_default_priors(
     kernel: gpflow.kernels.Kernel, num_features: int, *, penalty: float = 1.0
 ) -> None:
     """
-    Set default priors on all trainable `lengthscales` and `variance` of `kernel` without a prior.
+    Set default priors on all `lengthscales` and `variance` of `kernel` without a prior.
 
     :param kernel: any GPflow kernel for standardized inputs; it is changed in place.
     :param num_features: D, for kernels that use all inputs.

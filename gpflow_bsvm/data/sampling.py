@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import zlib
 from collections.abc import Generator
 from functools import partial
@@ -53,7 +54,7 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
         drawn = partial(_drawn, number, seed)
         found = sum_over(source, drawn, add=partial(_merged, number))
         _, X, Y, weight = map(np.asarray, found)  # clusters return tensors
-    return ArraySource(X, Y, weight, number)
+    return ArraySource(X, Y, weight, source.chunk_rows or number)
 
 
 def _drawn(number: int, seed: int, batch: Batch) -> Columns:
@@ -89,18 +90,25 @@ class BatchGroup(NamedTuple):
 
 
 def batch_groups(
-    data: Source, batch_size: int, num_batches: int, seed: int, position: int = 0
+    data: Source,
+    batch_size: int,
+    num_batches: int,
+    seed: int,
+    position: int = 0,
+    most_rows: float = math.inf,
 ) -> Generator[BatchGroup, None, None]:
     """
     :param batch_size: B, at most the number of rows; ignored for a `tf.data.Dataset`.
     :param num_batches: the largest number of minibatches per group.
     :param seed: seed of the order; each epoch is a new permutation of the rows.
     :param position: 0, or the end of the previous group.
+    :param most_rows: the largest number of rows per group, unless a single minibatch has more.
     :return: an endless iterator of groups.
     """
     if data.indexed:
-        return _in_order(data, min(batch_size, data.num_rows), num_batches, seed, position)
-    return _as_they_come(data, batch_size, num_batches, position)
+        number = max(1, int(min(num_batches, most_rows / batch_size)))
+        return _in_order(data, min(batch_size, data.num_rows), number, seed, position)
+    return _as_they_come(data, batch_size, num_batches, position, most_rows)
 
 
 def _in_order(
@@ -124,13 +132,13 @@ def _in_order(
 
 
 def _as_they_come(
-    data: Source, batch_size: int, num_batches: int, position: int
+    data: Source, batch_size: int, num_batches: int, position: int, most_rows: float
 ) -> Generator[BatchGroup, None, None]:
     group: list[Batch] = []
     with closed_at_end(data.stream(position, batch_size)) as batches:
         for batch in batches:
             group.append(batch)
-            if len(group) == num_batches:
+            if len(group) == num_batches or (len(group) + 1) * len(batch.Y) > most_rows:
                 position += len(group)
                 rows = joined(group)
                 index = np.arange(len(rows.Y)).reshape(len(group), -1)

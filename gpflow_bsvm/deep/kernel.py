@@ -24,7 +24,7 @@ from ..engine.contracts import as_variables
 from ..inducing_points import kmeans
 from ..models import BSVM
 from ..models.sparse import SparseOptions
-from .network import call, check_layer, check_row_width, input_shape_of, is_keras_3, normalised
+from .network import call, check_layer, input_shape_of, is_keras_3, normalised
 
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
@@ -56,14 +56,14 @@ class DeepKernel(Kernel):
     """
 
     def __init__(
-        self, features: Any, kernel: Kernel, input_shape: Sequence[int] | None = None
+        self, features: Any, kernel: Kernel, input_shape: Sequence[int] | int | None = None
     ) -> None:
         """
         :param features: a layer or model of tf_keras or Keras 3 (on TensorFlow) that returns a
             vector for each row.
         :param kernel: any GPflow kernel with a single output.
-        :param input_shape: shape of a row, such as (28, 28, 1) for images in rows of X [N, 784];
-            None: as the network declares.
+        :param input_shape: shape of a row, such as (28, 28, 1) for images in rows of X [N, 784], or
+            a number of columns; None: as the network declares.
         :raise TypeError: for another kind of `features` or `kernel`.
         :raise ValueError: for a network that does not return vectors, or rejects `input_shape`.
         """
@@ -98,7 +98,6 @@ class DeepKernel(Kernel):
             nonfinite values.
         """
         X = as_matrix(X, "X")
-        check_row_width(X.shape[-1], self.input_shape)
         parts = [self.look(X[n : n + _ROWS]).numpy() for n in range(0, len(X), _ROWS)]
         return as_matrix(np.concatenate(parts), "the network's output")
 

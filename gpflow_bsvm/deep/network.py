@@ -53,9 +53,10 @@ def check_layer(features: Any) -> None:
         )
 
 
-def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[int, ...]:
+def input_shape_of(features: Any, input_shape: Sequence[int] | int | None) -> tuple[int, ...]:
     """
-    :param input_shape: shape of a row for the network; None: as the network declares.
+    :param input_shape: shape of a row for the network, or its number of entries; None: as the
+        network declares.
     :return: the shape.
     :raise ValueError: if neither gives a shape, if they differ, or if there are several inputs.
     """
@@ -72,6 +73,7 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
             "the network declares no input shape: give input_shape, without the number of rows, "
             "such as (28, 28, 1)"
         )
+    input_shape = (input_shape,) if isinstance(input_shape, int) else input_shape
     shape = tuple(known or () if input_shape is None else input_shape)
     if known is not None and shape != known:
         raise ValueError(f"input_shape is {shape}, but the network takes {known}")

@@ -14,13 +14,13 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans
 
-from ..checks import check_number, check_whole
+from ..checks import check_whole
 from ..data.batch import take
 from ..data.checks import as_matrix, check_inputs, check_weights, duplicate_rows
 from ..data.passes import map_over
 from ..data.sampling import random_rows
 from ..data.sources import ArraySource
-from ..engine.contracts import Model, check_width, chunk_rows, jitter_of, open_all
+from ..engine.contracts import Model, check_model, check_width, chunk_rows, jitter_of, open_all
 from ..engine.natural import compiled_solve, root_of_covariance, whiten
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projector
@@ -90,10 +90,12 @@ def greedy_variance(
         row with the weights added up.
     :return: Z [M, D].
     :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, for a kernel with
-        several outputs, or if no row has a positive variance, or one is not finite.
+        several outputs, if no row has a positive variance, or one is not finite, or for a `tol`
+        outside [0, 1), which would select no point.
     """
     X = checked(X, max_inducing)
-    check_number(0, tol=tol)
+    if not 0 <= tol < 1:
+        raise ValueError(f"tol must be in [0, 1), got {tol}")
     if isinstance(kernel, gpflow.kernels.MultioutputKernel):
         raise ValueError(
             f"expected a kernel with a single output, got {type(kernel).__name__}: give one of its "
@@ -169,7 +171,11 @@ class SparseModel(Model, Protocol):
 
 
 def check_exchangeable(model: SparseModel) -> None:
-    """:raise ValueError: unless the inducing variables are plain points, shared by all f."""
+    """
+    :raise TypeError: for a model whose q is not over inducing variables, see `check_model`.
+    :raise ValueError: unless the inducing variables are plain points, shared by all f.
+    """
+    check_model(model)
     kind = type(model.inducing_variable)
     if kind is not gpflow.inducing_variables.InducingPoints:
         raise ValueError(f"only plain InducingPoints can be exchanged, not {kind.__name__}")

@@ -45,8 +45,8 @@ class RobbinsMonro:
 
     def __post_init__(self) -> None:
         check_number(1, delay=self.delay)
-        if not 0.5 < self.forgetting <= 1:
-            raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting}")
+        if not isinstance(self.forgetting, numbers.Real) or not 0.5 < float(self.forgetting) <= 1:
+            raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting!r}")
 
     def __call__(self, step: int) -> float:
         """:return: rho of the step, counted from 0."""
@@ -190,6 +190,7 @@ class MinibatchAlgorithm(Algorithm):
     def __post_init__(self) -> None:
         check_whole(1, batch_size=self.batch_size, max_steps=self.max_steps)
         check_whole(1, record_every=self.record_every)
+        check_whole(0, seed=self.seed)
         check_schedule(self.learning_rate, adaptive=self.adapts)
 
 
@@ -200,8 +201,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
     by_sites = True
 
     state: MinibatchState
-    #: The number of batches in a group, limited by memory.
-    most_batches: float = math.inf
+    #: The number of rows in a group, limited by memory.
+    most_rows: float = math.inf
 
     def __init__(
         self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
@@ -221,8 +222,9 @@ class MinibatchRun(Run[MinibatchState, Step]):
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(without_point(model.natural()), memory)
-        most = int(min(options.record_every, options.max_steps, self.most_batches))
-        self._groups_from = partial(batch_groups, data, options.batch_size, most, options.seed)
+        most = min(options.record_every, options.max_steps)
+        how = partial(batch_groups, data, options.batch_size, most, options.seed)
+        self._groups_from = partial(how, most_rows=self.most_rows)
         self._groups = self._groups_from(0)
 
     def resume(self, state: MinibatchState) -> None:

@@ -45,7 +45,8 @@ class SVI(MinibatchAlgorithm):
         (from 0), a number, or "adaptive", for `Adaptive()`.
     :ivar seed: seed for the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar); their
-        `elbo` is an estimate from the latest rows.
+        `elbo` is an estimate from the latest rows. Unless data are arrays, the X of this many
+        minibatches is in memory at once.
     """
 
     adapts = True
@@ -69,7 +70,7 @@ class _Steps(MinibatchRun):
         self._shape = natural.h.shape
         few = bool(options.batch_size < self._shape[1])
         self._loop = compiled_steps.bind(model.likelihood, adaptive, few)
-        self.most_batches = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
+        self.most_rows = 2 * CHUNK_ENTRIES / int(self._shape[1])
         super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
 
     def _steps(

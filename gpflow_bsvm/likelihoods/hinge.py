@@ -308,6 +308,17 @@ class OneClass(HingeSum, BinaryLikelihood):
         """:return: z with p(y = 1) = Phi(z), [..., L]."""
         return self.scale * Fmu + self.offset
 
+    @inherit_check_shapes
+    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """
+        :return: labels, [..., L]; NaN for outliers, from which nothing is learned.
+        :raise ValueError: outside of graphs, for outliers.
+        """
+        if tf.executing_eagerly():
+            self.check_labels(Y)
+        y = super().targets(Y, F)
+        return tf.where(y > 0, y, np.nan)
+
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
         :param minibatch: whether to allow outliers, as outside of fits and in parts of the data.

@@ -60,14 +60,21 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
         copied.
     :param rbf: use LibSVM's own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
         variance: faster, but only for `SquaredExponential` with a single lengthscale.
-    :param options: options of SVC, such as `probability` or `cache_size`.
+    :param options: options of SVC, such as `probability`; `class_weight` is by default that of the
+        classifier.
     :return: an unfitted SVC; a pipeline if X is scaled.
     :raise TypeError: for an object without a kernel and a likelihood with a penalty.
-    :raise ValueError: for quadratic slack or a mean function, which SVC lacks, or another kernel
-        with `rbf`. An unfitted classifier raises scikit-learn's `NotFittedError`.
+    :raise ValueError: for quadratic slack, a mean function or `impute`, which SVC lacks, or another
+        kernel with `rbf`. An unfitted classifier raises scikit-learn's `NotFittedError`.
     """
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
+    if getattr(fitted, "fill_", None) is not None:
+        raise ValueError(
+            "SVC cannot fill missing values, as impute=True does: fill X first, for instance with "
+            "sklearn.impute.SimpleImputer, and fit the classifier without impute"
+        )
+    options = {"class_weight": getattr(fitted, "class_weight", None)} | options
     model = getattr(fitted, "model_", fitted)
     scaler = getattr(fitted, "scaler_", None)
     kernel, penalty = _parts(model)

@@ -200,6 +200,7 @@ def afkmc2(
 
     :param chain_length: steps of the chain for each point; longer chains are closer to k-means++.
     """
+    check_whole(1, chain_length=chain_length)
     X = distinct_rows(checked(X, num_inducing))
     if len(X) <= num_inducing:
         return at_most(X, num_inducing)

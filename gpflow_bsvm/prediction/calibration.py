@@ -177,12 +177,15 @@ def fit_link(
     moved = names or tuple(link.link_parameters)
     variables = [link.link_parameters[name].unconstrained_variable for name in moved]
 
-    def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
+    def look(batch: Batch, f: Marginals) -> Any:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:  # holds one chunk
             tape.watch(variables)
-            log_p, total = sum_over(table, density, f)
-            value = log_p / total
-        return value, tape.gradient(value, variables)
+            log_p, total = density(batch, f)
+        return log_p, total, tape.gradient(log_p, variables)
+
+    def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
+        log_p, total, slopes = sum_over(table, look, f)
+        return log_p / total, [slope / total for slope in slopes]
 
     maximise(value_and_gradient, variables, _ITERATIONS)
     scale = link.link_parameters.get("scale")

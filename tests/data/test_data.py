@@ -69,6 +69,16 @@ def test_order_goes_on_from_a_position(data, batch_size, num_batches):
         assert one.position == two.position
 
 
+@pytest.mark.parametrize("kind", ["arrays", "batches of 10 rows"])
+def test_a_group_has_at_most_so_many_rows(data, kind):
+    batches = tf.data.Dataset.from_tensor_slices(data).batch(10)
+    source = source_of(data) if kind == "arrays" else open_data(make_model(data), batches)
+    for most_rows, number in ((35, 3), (9, 1), (1000, 5)):
+        group = next(batch_groups(source, 10, 5, 0, most_rows=most_rows))
+        assert group.index.shape == (number, 10)
+        assert kind == "arrays" or len(group.rows.Y) == 10 * number
+
+
 def test_blocks_of_any_length_are_the_same_order(data):
     source = source_of(data)
     one = np.concatenate([b.index for b in first_index(source, 7, 12, 1)])

@@ -52,6 +52,11 @@ def weights(model):
     return [variable.numpy() for variable in model.kernel.all_weights()]
 
 
+def test_a_number_of_columns_is_an_input_shape():
+    kernel = DeepKernel(tf_keras.layers.Dense(2), gpflow.kernels.Matern32(), D)
+    assert kernel.input_shape == (D,)
+
+
 # --- the same as on the outputs of the network ---------------------------------------------------
 
 

@@ -234,8 +234,12 @@ def test_greedy_variance_refuses_kernels_without_variance():
     for rows in (0 * X, 1e200 * X):
         with pytest.raises(ValueError, match=r"Linear needs finite variances .*, and a positive"):
             greedy_variance(rows, 3, gpflow.kernels.Linear())
-    with pytest.raises(ValueError, match="tol must be at least 0, got nan"):
-        greedy_variance(X, 3, gpflow.kernels.Linear(), tol=np.nan)
+
+
+@pytest.mark.parametrize("tol", [1.0, -0.1, np.nan])
+def test_greedy_variance_refuses_a_tolerance_that_selects_nothing(tol):
+    with pytest.raises(ValueError, match=r"tol must be in \[0, 1\), got"):
+        greedy_variance(X, 5, gpflow.kernels.SquaredExponential(), tol=tol)
 
 
 def test_greedy_variance_refuses_several_outputs():
@@ -274,6 +278,13 @@ def test_exchange_by_more_points_changes_no_prediction():
     gb.inducing_points.exchange(model, X[:14])
     for one, other in zip(model.predict_f(X), before):
         np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_exchange_needs_a_model_of_this_package():
+    model = gpflow.models.SVGP(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), X[:8].copy())
+    for function, *rows in ((gb.inducing_points.exchange, X), (gb.inducing_points.reselect, X, X)):
+        with pytest.raises(TypeError, match=r"SVGP has no closed-form steps: use .*\.BSVM"):
+            function(model, *rows)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_bad_delay(delay):
         RobbinsMonro(delay=delay)
 
 
-@pytest.mark.parametrize("forgetting", [0.5, 1.01, 0.0, np.nan])
+@pytest.mark.parametrize("forgetting", [0.5, 1.01, 0.0, np.nan, None])
 def test_bad_forgetting(forgetting):
     with pytest.raises(ValueError, match=r"forgetting must be in \(0.5, 1\]"):
         RobbinsMonro(forgetting=forgetting)

@@ -368,6 +368,8 @@ def test_the_adaptive_rate_has_a_name():
     assert SVI(learning_rate="adaptive") == SVI(learning_rate=Adaptive())
     with pytest.raises(ValueError, match=r"learning_rate must be.*adaptive.*got 'adam'"):
         SVI(learning_rate="adam")
+    with pytest.raises(ValueError, match="seed must be a whole number, got None"):
+        SVI(seed=None)
     for rate in (Adaptive(), "adaptive"):
         with pytest.raises(ValueError, match=r"RobbinsMonro\(\)"):
             ML2(learning_rate=rate)

@@ -338,6 +338,26 @@ def test_outliers_calibrate_one_class():
     assert P[:60].min() > P[60:].max()
 
 
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda model, data: gb.inference.Streaming().run(model, data),
+        lambda model, data: gb.inference.SVI(max_steps=2).run(
+            model, tf.data.Dataset.from_tensor_slices(data).batch(20)
+        ),
+        lambda model, data: model.natgrad_step(data),
+    ],
+    ids=["Streaming", "SVI", "natgrad_step"],
+)
+def test_one_class_does_not_learn_from_outliers_among_some_rows(learn):
+    X, _ = make_data(60)
+    kernel = gpflow.kernels.SquaredExponential()
+    model = gb.models.BSVM(kernel, OneClass(4.0), X[:20].copy(), num_data=60)
+    with pytest.raises(ValueError, match="all with label 1, got 0"):
+        learn(model, (X, np.repeat([[1.0], [0.0]], 30, axis=0)))
+    assert not model.q_mu.numpy().any()
+
+
 def test_one_class_is_undecided_at_the_margin():
     f = np.array([[1.0], [1.0], [0.0]])
     P = OneClass().probabilities(f, np.array([[0.0], [3.0], [0.0]]))

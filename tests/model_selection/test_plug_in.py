@@ -85,6 +85,18 @@ def test_a_classifier_plugs_in_with_its_scaling(data):
     np.testing.assert_allclose(svc.decision_function(X), expected, atol=1e-5)
 
 
+def test_plugged_in_svc_has_the_weights_of_the_classes(data):
+    X, y = data[0], data[1][:, 0]
+    options = {"loss": "hinge", "penalty": 1.0, "learn_kernel": False, "num_inducing": 10}
+    weight = {y.min(): 1.0, y.max(): 5.0}
+    classifier = gb.BSVMClassifier(class_weight=weight, **options).fit(X, y)
+    assert plug_in(classifier)[-1].class_weight == weight
+    assert plug_in(classifier, class_weight="balanced")[-1].class_weight == "balanced"
+    filled = gb.BSVMClassifier(impute=True, **options).fit(np.where(X > 1, np.nan, X), y)
+    with pytest.raises(ValueError, match="SVC cannot fill missing values"):
+        plug_in(filled)
+
+
 def test_what_cannot_be_plugged_in(data):
     X = data[0][:8].copy()
     kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0])

@@ -101,6 +101,7 @@ def test_smoothed_span_has_the_papers_limits(data):
     expected = (1 / (1 + np.exp(-5 * (bound - 1)))).mean()
     # from eta of 1e7 on rounding is larger than what is left of the others
     np.testing.assert_allclose(SmoothedSpan(eta=1e6).of_mode(mode), expected, atol=1e-5)
+    np.testing.assert_allclose(SmoothedSpan(eta=np.inf).of_mode(mode), expected, rtol=1e-12)
 
 
 def test_smoothed_span_is_continuous_where_a_support_vector_ends(data):

@@ -253,6 +253,28 @@ def test_of_many_rows_some_are_looked_at(data, fitted, monkeypatch):
     assert found == pytest.approx(expected, rel=1e-3)  # where the optimiser begins: another link
 
 
+def test_a_link_is_fitted_chunk_by_chunk(fitted, data, monkeypatch):
+    """Memory for gradients does not grow with the number of rows."""
+    f, Y, weight = calibration._leave_out(fitted, calibration.open_all(fitted, data))
+    recorded = []
+    tape = tf.GradientTape
+
+    def counted(**options):
+        recorded.append(options)
+        return tape(**options)
+
+    monkeypatch.setattr(tf, "GradientTape", counted)
+    found = []
+    for chunk_rows in (60, 7):
+        link = gpflow.utilities.deepcopy(fitted.likelihood)
+        recorded.clear()
+        monkeypatch.setattr(calibration, "_ITERATIONS", 1)
+        calibration.fit_link(link, f, Y, weight, chunk_rows)
+        found.append((len(recorded), link.scale.numpy(), link.offset.numpy()))
+    assert found[1][0] == 9 * found[0][0]
+    np.testing.assert_allclose(found[0][1:], found[1][1:], rtol=1e-8)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "num_classes"),

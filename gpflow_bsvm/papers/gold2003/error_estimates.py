@@ -141,6 +141,8 @@ def _spans(mode: Mode, eta: float) -> tf.Tensor:
     root = tf.sqrt(taken(mode.alpha, mode.marginal))
     eye = tf.eye(len(mode.marginal), dtype=root.dtype)
     inner = root[:, None] * (block_of(mode) + eye / mode.penalty) * root
+    if math.isinf(eta):
+        return tf.linalg.diag_part(inner)
     G = tf.linalg.cholesky_solve(tf.linalg.cholesky(inner + eta * eye), eye)
     return 1 / tf.linalg.diag_part(G) - eta
 
