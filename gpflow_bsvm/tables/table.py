@@ -10,7 +10,7 @@ import numpy as np
 
 from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
-from .oddities import ODDITIES
+from .oddities import FEW, ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
 from .spelling import in_doubt
@@ -212,7 +212,8 @@ class Table:
         found = {name: self._seen[name].oddities for name in numbers}
         lines = []
         for about, (_, _, how) in ODDITIES.items():
-            if such := [name for name in numbers if about in found[name]]:
+            asked = numbers if about != FEW else [name for name in numbers if name != target]
+            if such := [name for name in asked if about in found[name]]:
                 lines.append(f"numbers that {about}: {listed(such)}; {how.format(repr(such))}")
         return lines
 

@@ -43,6 +43,15 @@ def test_numbers_that_may_be_something_else(tmp_path, about):
         assert not any("if they are" in line for line in notes)
 
 
+def test_few_whole_numbers_may_be_categories(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("site,b,c,y\n" + "".join(f"{n % 3},{n % 2},{n},{n % 4}\n" for n in range(60)))
+    (hint,) = [line for line in read(path, classes=None).notes() if "few whole" in line]
+    assert hint.startswith("numbers that take few whole values: site; if they stand for categ")
+    told = read(path, classes=None, words=["site"]).notes()
+    assert not any("few whole" in line for line in told)
+
+
 def test_measurements_are_what_they_are(tmp_path):
     for texts in (["1.5e3", "2e-05"], ["2020", "1999"], ["+5", "+12"], ["0.5", "0"], ["123456"]):
         notes = table(tmp_path, (texts * 6)[:6]).notes()
