@@ -117,7 +117,7 @@ def test_what_is_optional_is_asked_through_functions():
     with pytest.raises(ValueError, match="binary labels must be in"):
         check_labels(Hinge(), np.array([[3.0]]))
     check_labels(Hinge(), np.ones((2, 1)), minibatch=True)
-    check_labels(gpflow.likelihoods.Bernoulli(), np.array([[3.0]]))
+    check_labels(gpflow.likelihoods.Gaussian(), np.array([[3.0]]))
     hinge = Hinge()
     gpflow.set_trainable(hinge.penalty, True)
     with pytest.raises(ValueError, match="goes to 0"):
