@@ -129,6 +129,25 @@ def _ratios(ratios: pd.Series) -> str:
     return f"{ratios.median():.1f} ({ratios.min():.1f} to {ratios.max():.1f})"
 
 
+@shows("seconds")
+def seconds_felt(rows: pd.DataFrame) -> str:
+    """Seconds of the classifier now, at an older version, and of its peers, by line."""
+    ours = rows["method"].isin(["BSVMClassifier", "first", "second"])
+    named = rows.assign(what=rows["line"].str.split(":").str[0] + ", " + rows["data"])
+    named["what"] += np.where(named["method"].isin(["first", "second"]), ": " + named["method"], "")
+    times = named[ours].pivot(index="what", columns="version", values="seconds")
+    lines = []
+    for what, time in times.iterrows():
+        others = named[(named["what"] == what) & ~ours & (named["version"] == "this")]
+        peers = [f"{row.method} {_short(row.seconds)}" for row in others.itertuples()]
+        lines.append([what, _short(time["this"]), _short(time["older"]), "; ".join(peers)])
+    return markdown(["seconds", "BSVMClassifier", "the same at fc5e60e", "peers"], lines)
+
+
+def _short(seconds: float) -> str:
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
+
+
 @shows("fit_time")
 def fit_sizes(rows: pd.DataFrame) -> str:
     """Ratios on generated data of 20 inputs, by size."""

@@ -70,7 +70,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         ordered pandas Categorical.
     :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
         rows, but at least 2000 and at most 5000 (fewer with many classes). It is learned again if
-        held-out rows select another loss or, with more than 1500 rows, another penalty. Then its
+        held-out rows select another loss or, with more than 1700 rows, another penalty. Then its
         lengthscales are multiplied by a factor that held-out rows determine. False: use the kernel
         as it is. The default kernel is then a squared exponential of variance 4, whose lengthscale
         is 0.75 times the median distance between inducing points.
