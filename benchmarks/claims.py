@@ -64,7 +64,8 @@ def leads(rows: pd.DataFrame) -> str:
         first.setdefault(means.idxmin(), []).append(name)
         behind = means.index[(p < 0.05) & (means > means["bsvm"])]
         if ranks(table)[1] < 0.05 and len(behind):
-            over = " and ".join(PEERS[other] for other in behind).replace("scaling and SVC", "scaling and")
+            over = " and ".join(PEERS[other] for other in behind)
+            over = over.replace("scaling and SVC", "scaling and")
             scores.setdefault(over, []).append(name)
     leading = ", ".join(first["bsvm"][:-1]) + f" and {first['bsvm'][-1]}"
     others = [
