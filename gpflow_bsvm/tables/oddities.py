@@ -10,9 +10,11 @@ from .cells import NUMBERS, arrow, as_text, compute, is_a
 
 #: The share of the values that dates and months must exceed.
 _MOST = 0.8
-#: The kind of whole numbers that may stand for categories, and the number of different ones.
+#: The kind of whole numbers that may stand for categories, the number of different ones, and the
+#: fewest rows for each of them.
 FEW = "take few whole values"
 _FEW = range(3, 9)
+_FEWEST_ROWS = 10
 #: Other meanings of numbers: a pattern, its smallest share of the values, and advice.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
@@ -51,12 +53,13 @@ def rare_rows(cells: Any) -> Iterator[int]:
     return (row for row in rows if row >= 0)
 
 
-def found(texts: Sequence[str]) -> list[str]:
-    """:return: the keys of `ODDITIES` that apply to a column's distinct values."""
+def found(texts: Sequence[str], num_rows: int) -> list[str]:
+    """:return: the keys of `ODDITIES` that apply to the distinct values of `num_rows` rows."""
     some = [text for text in texts if "." not in text or text[:2] == "-9"]  # else measurements
     shares = {
         key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
         for key, (pattern, _, _) in ODDITIES.items()
     }
     fitting = [key for key, share in shares.items() if share > ODDITIES[key][1]]
-    return [key for key in fitting if key != FEW or len(texts) in _FEW]
+    are_few = len(texts) in _FEW and num_rows >= _FEWEST_ROWS * len(texts)
+    return [key for key in fitting if key != FEW or are_few]

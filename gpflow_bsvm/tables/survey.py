@@ -151,7 +151,8 @@ class Survey:
     @property
     def oddities(self) -> list[str]:
         """:return: the keys of `ODDITIES` that apply to the values as numbers."""
-        return oddities.found([str(one).strip() for one in self.seen if one not in self._lost])
+        texts = [str(one).strip() for one in self.seen if one not in self._lost]
+        return oddities.found(texts, self.rows)
 
     def missing_values(self, of_words: bool) -> Collection[Any]:
         """:return: values that mean a missing value, for words or for numbers and dates."""
