@@ -215,7 +215,7 @@ def test_learning_by_minibatches_of_files(data, given):
     assert history.step == [4]
     for algorithm in (SVI(), ML2()):
         with pytest.raises(ValueError, match="the model needs num_data"):
-            algorithm.run(make_model(data), given["list"][0])
+            algorithm.run(make_model(data), given["object"][0])
 
 
 def _noted(ran):
@@ -229,7 +229,7 @@ def _noted(ran):
 
 @pytest.mark.slow
 def test_fit_sweeps_where_the_end_is_known(data, given, monkeypatch):
-    endless = ("list", "object", "dataset", "sparse")
+    endless = ("object", "dataset")
     for limit in (5e10, 1):
         for kind, (rows, beside) in given.items():
             ran, model = [], make_model(data, num_data=N)
