@@ -135,6 +135,7 @@ def seconds_felt(rows: pd.DataFrame) -> str:
     ours = rows["method"].isin(["BSVMClassifier", "first", "second"])
     named = rows.assign(what=rows["line"].str.split(":").str[0] + ", " + rows["data"])
     named["what"] += np.where(named["method"].isin(["first", "second"]), ": " + named["method"], "")
+    named["what"] = named["what"].replace("predictions, 1 rows", "prediction of one row")
     times = named[ours].pivot(index="what", columns="version", values="seconds")
     lines = []
     for what, time in times.iterrows():
