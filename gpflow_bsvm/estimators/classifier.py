@@ -89,8 +89,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         kernel that truncates or compares values) or if they belong to `ChangePoints`.
     :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
         an indicator column for each column with NaN in training. Rows must be in memory.
-    :param class_weight: {label: weight}, or "balanced" for the same total weight of all classes
-        that have rows of positive weight. Either multiplies `sample_weight`.
+    :param class_weight: {label: weight}, or "balanced", which gives every class the same total
+        weight (except for classes without weight). Either multiplies `sample_weight`.
     :param random_state: seed for drawing rows: to learn the kernel (from more than 2000 rows), and
         to sample rows not in memory (more than 20 000). A fit also depends slightly on the order
         and signs of columns and on constant columns, through k-means, the kernel's prior and the

@@ -282,7 +282,11 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 
 
 def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
-    """:return: the survey of the rows, whose number the source then knows."""
+    """
+    Survey the rows, and set the source's number of rows.
+
+    :return: the survey.
+    """
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found: Survey = stages.result("survey", partial(survey, source, seed, classes))

@@ -76,7 +76,8 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
     section 4.1). For `CrammerSinger`, b = 1 + R - f_y, where R is the largest rival, or with
     bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
 
-    :param model: a model with a sum of hinges, such as `Hinge`, or `CrammerSinger`; any bound.
+    :param model: a model whose likelihood is `CrammerSinger` or a sum of hinges, such as `Hinge`.
+        Its `bound` does not matter.
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
     :return: local variables of K losses per row, one per hinge; K = 1 for `CrammerSinger`.
     :raise ValueError: for bad data, or a likelihood without local variables.
