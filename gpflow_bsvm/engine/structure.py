@@ -6,7 +6,6 @@ Also a cache of results computed from a model's parameters, valid until a parame
 from __future__ import annotations
 
 import contextlib
-import copyreg
 import dataclasses
 import enum
 import functools
@@ -181,25 +180,6 @@ def named_parameters(module: Any) -> dict[str, Any]:
             "itself, directly or in its parts, so that GPflow's walk over parameters does not "
             "end: do not store the back reference as an attribute"
         ) from None
-
-
-#: TFP's distributions that contain others. Python makes a copy without arguments, which these
-#: classes refuse; a copy, in this process or another, is made anew from the parameters.
-_NESTED = (
-    *(tfp.distributions.Independent, tfp.distributions.Sample),
-    *(tfp.distributions.MixtureSameFamily, tfp.distributions.TransformedDistribution),
-    *(tfp.distributions.MultivariateNormalDiag, tfp.distributions.MultivariateNormalTriL),
-)
-
-
-def _made_anew(distribution: Any) -> tuple[Any, ...]:
-    """:return: as `__reduce__`, for the modules `copy` and `pickle`."""
-    kind: Any = type(distribution)
-    return functools.partial(kind, **distribution.parameters), ()
-
-
-for _kind in _NESTED:
-    copyreg.pickle(_kind, _made_anew)
 
 
 T = TypeVar("T")

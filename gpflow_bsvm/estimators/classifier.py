@@ -159,7 +159,10 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             told = np.asarray(class_list(classes)) if self._ordinal else np.unique(classes)
             if not hasattr(self, "model_"):
                 new._told = told
-            elif told.tolist() != (list if self._ordinal else sorted)(self.classes_.tolist()):
+            elif (
+                told.tolist()
+                != (self.classes_ if self._ordinal else np.unique(self.classes_)).tolist()
+            ):
                 raise ValueError(
                     f"classes {told.tolist()} differ from the classes in the first call, "
                     f"{self.classes_.tolist()}: name all classes in the first call"

@@ -90,8 +90,16 @@ class Algorithm(ABC):
         """
         source = self._open(model, data, sample_weight)
         history = History()
-        how: dict[str, Any] = {"callback": callback, "monitor": monitor, "progress": progress}
-        self.run_on(model, source, history, checkpoint=checkpoint, every=every, **how)
+        self.run_on(
+            model,
+            source,
+            history,
+            callback=callback,
+            monitor=monitor,
+            progress=progress,
+            checkpoint=checkpoint,
+            every=every,
+        )
         return history
 
     @one_fit()

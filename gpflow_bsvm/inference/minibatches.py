@@ -223,8 +223,9 @@ class MinibatchRun(Run[MinibatchState, Step]):
         self._share = shares_shifts(model)
         self.state = MinibatchState(without_point(model.natural()), memory)
         most = min(options.record_every, options.max_steps)
-        how = partial(batch_groups, data, options.batch_size, most, options.seed)
-        self._groups_from = partial(how, most_rows=self.most_rows)
+        self._groups_from = partial(
+            batch_groups, data, options.batch_size, most, options.seed, most_rows=self.most_rows
+        )
         self._groups = self._groups_from(0)
 
     def resume(self, state: MinibatchState) -> None:

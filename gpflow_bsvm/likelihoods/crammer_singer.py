@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -92,8 +91,11 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
             return self._held_sites(self.hold(Fmu, Fvar, Y), Fmu, Y)
         hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
         if self.bound == "augmented":
-            loss = partial(self._augmented_loss, hot)
-            return differentiate(lambda *moments: -self.penalty * loss(*moments), Fmu, Fvar)
+
+            def expectation(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+                return -self.penalty * self._augmented_loss(hot, mean, variance)
+
+            return differentiate(expectation, Fmu, Fvar)
         largest = maximum(Fmu - hot, Fvar)
         w = self.penalty * largest.curvature
         return Sites(w, self.penalty * (hot - largest.probability) + w * Fmu)
