@@ -157,12 +157,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         new = copy.copy(self)
         if classes is not None:
             told = np.asarray(class_list(classes)) if self._ordinal else np.unique(classes)
+            known = getattr(self, "classes_", told)
+            known = known if self._ordinal else np.unique(known)
             if not hasattr(self, "model_"):
                 new._told = told
-            elif (
-                told.tolist()
-                != (self.classes_ if self._ordinal else np.unique(self.classes_)).tolist()
-            ):
+            elif told.tolist() != known.tolist():
                 raise ValueError(
                     f"classes {told.tolist()} differ from the classes in the first call, "
                     f"{self.classes_.tolist()}: name all classes in the first call"
