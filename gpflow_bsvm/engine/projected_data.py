@@ -177,8 +177,25 @@ def product_dtype(entries: int, tol: float) -> tf.DType:
     :param tol: the required relative resolution of the bound.
     :return: single precision if products are large and `tol` allows it, else the default float.
     """
-    single = entries >= BIG_PASS and tol >= FINEST_SINGLE_TOL
-    return tf.float32 if single else tf.as_dtype(default_float())
+    enough = entries >= BIG_PASS and tol >= FINEST_SINGLE_TOL
+    return single_precision() if enough else tf.as_dtype(default_float())
+
+
+def single_precision() -> tf.DType:
+    """
+    :return: single precision, or the default float where a GPU would round the factors of
+        single-precision products to ten bits (TensorFloat-32), which is TensorFlow's default on
+        Nvidia's GPUs since compute capability 8.0.
+    """
+    rounded = tf.config.experimental.tensor_float_32_execution_enabled()
+    if rounded and any(map(_has_tensor_float, tf.config.get_visible_devices("GPU"))):
+        return tf.as_dtype(default_float())
+    return tf.float32
+
+
+def _has_tensor_float(gpu: Any) -> bool:
+    details = tf.config.experimental.get_device_details(gpu)
+    return tuple(details.get("compute_capability", ())) >= (8, 0)
 
 
 class ProjectedData(Derived):

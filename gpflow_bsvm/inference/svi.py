@@ -14,7 +14,7 @@ from ..data.sampling import BatchGroup
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
 from ..engine.natural import Gaussian, Natural, blend
-from ..engine.projected_data import ProjectedData
+from ..engine.projected_data import ProjectedData, single_precision
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
@@ -83,7 +83,7 @@ class _Steps(MinibatchRun):
         big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
         rows = group.rows
         if big and self._num_data <= _SINGLE_ROWS:
-            rows = rows.in_precision(tf.float32)
+            rows = rows.in_precision(single_precision())
         natural, rho, memory = self._loop(
             state.natural,
             tf.constant(scale, dtype),
