@@ -157,6 +157,8 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
         gamma = getattr(svc, "_gamma", svc.gamma) if named else svc.gamma  # fitted: a number
         if isinstance(gamma, str):
             raise ValueError(f'gamma="{gamma}" depends on X: fit the SVC first')
+        if not gamma > 0:
+            raise ValueError(f"with gamma = {gamma}, all rows are equal to the SVC: raise gamma")
         return Start(SquaredExponential(variance, lengthscales=(0.5 / gamma) ** 0.5), penalty)
     if svc.kernel == "linear":
         return Start(Linear(variance), penalty)

@@ -159,3 +159,5 @@ def test_a_start_from_a_search_and_from_what_is_fitted(data):
     pipeline = make_pipeline(StandardScaler(), SVC())
     with pytest.raises(TypeError, match=r"got Pipeline; give the SVC of a pipeline"):
         start_from(GridSearchCV(pipeline, {"svc__C": [1.0]}, cv=2).fit(X, y))
+    with pytest.raises(ValueError, match=r"with gamma = 0.0, all rows are equal"):
+        start_from(SVC(gamma=0.0))
