@@ -32,6 +32,23 @@ def products(rows: pd.DataFrame) -> str:
     return markdown(header, wide.reset_index().to_numpy().tolist())
 
 
+@shows("tensor_float")
+def tensor_float(rows: pd.DataFrame) -> str:
+    wide = rows.pivot(index=["data", "n"], columns="factors", values=["error", "nll"])
+    lines = [
+        [
+            f"`{data}`",
+            n,
+            *(
+                f"{row['error', factors]:.3f} / {row['nll', factors]:.3f}"
+                for factors in ("exact", "rounded")
+            ),
+        ]
+        for (data, n), row in wide.iterrows()
+    ]
+    return markdown(["data", "rows", "error / NLL", "with rounded factors"], lines)
+
+
 @shows("time_to_auc")
 def time_to_auc(rows: pd.DataFrame) -> str:
     """The best is that of our fits and of SVGP."""
