@@ -9,7 +9,7 @@ from helpers import assert_same_state, make_data, make_model, state
 from runs import RUNS
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data.checks import check_weights, duplicate_rows
+from gpflow_bsvm.data.checks import check_inputs, check_weights, duplicate_rows
 from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.likelihoods import Hinge, Quantile
 
@@ -18,6 +18,12 @@ def test_good_weights():
     assert check_weights(None, 3).tolist() == [[1], [1], [1]]
     assert check_weights([1, 0, 2], 3).tolist() == [[1], [0], [2]]
     assert check_weights(np.zeros(2), 2, minibatch=True).tolist() == [[0], [0]]
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, object])
+def test_types_that_tensorflow_lacks_are_named(data, dtype):
+    with pytest.raises(ValueError, match=f"X has dtype {np.dtype(dtype).name}, but .* is float64"):
+        check_inputs(data[0].astype(dtype))
 
 
 def test_values_under_a_mask_are_not_used(data):

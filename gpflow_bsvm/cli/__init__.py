@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from ..version import __version__
 from . import compare, predict, train
 from .files import in_shell
-from .terminal import PROGRAM, Parser, fail, told_in_lines
+from .terminal import PROGRAM, Parser, fail, open_streams, told_in_lines
 
 #: If set, the traceback of an unexpected error is shown.
 TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     :return: 0 for success, 1 if all models fail or the output cannot be written, 2 for bad input,
         130 after an interrupt.
     """
+    open_streams()
     atexit.register(gc.freeze)  # at exit, collecting TensorFlow's graphs would take seconds
     parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")

@@ -71,6 +71,13 @@ def told_in_lines() -> Iterator[None]:
         yield
 
 
+def open_streams() -> None:
+    """Discard what is written to closed streams: a later file must not take their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # TensorFlow writes to number 2 whatever is open there
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 def fail(code: int, message: object) -> int:
     """:return: the exit code, after printing the error in a line."""
     print(f"{PROGRAM}: error: {message}", file=sys.stderr)

@@ -70,11 +70,12 @@ def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
 
 def check_dtype(X: Any) -> None:
     """:raise ValueError: unless the array or tensor has GPflow's default float type."""
-    expected = tf.as_dtype(gpflow.config.default_float())
-    found = getattr(X, "dtype", None)
-    if found is not None and tf.as_dtype(found) != expected:
+    expected: np.dtype[Any] = np.dtype(gpflow.config.default_float())
+    dtype = getattr(X, "dtype", expected)
+    found = dtype.as_numpy_dtype if isinstance(dtype, tf.DType) else dtype
+    if found != expected:  # TensorFlow has no name for some types, such as np.longdouble
         raise ValueError(
-            f"X has dtype {tf.as_dtype(found).name}, but gpflow.config.default_float() is "
+            f"X has dtype {np.dtype(found).name}, but gpflow.config.default_float() is "
             f"{expected.name}; use gpflow.utilities.to_default_float(X), or "
             "gpflow.config.set_default_float"
         )

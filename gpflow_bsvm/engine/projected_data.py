@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
@@ -87,11 +86,7 @@ def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     centre = tf.reduce_mean(Z, axis=0)
     X, Z = (tf.cast(points - centre, inverse.dtype) for points in (X, Z))
-    config = gpflow.config.config()
-    with gpflow.config.as_context(
-        gpflow.config.Config(float=inverse.dtype.as_numpy_dtype, jitter=config.jitter)
-    ):
-        return tf.matmul(single.kernel(X, Z)[None], inverse, transpose_b=True)
+    return tf.matmul(single.kernel(X, Z)[None], inverse, transpose_b=True)
 
 
 @partial(Compiled, rebuilds=True)

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import os
 import sys
 import threading
 import types
@@ -34,6 +35,9 @@ _FUNCTIONS = (
 _LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_probability"}
 _LIBRARIES |= sys.stdlib_module_names
 
+
+#: The number of the process that has used models, if one has.
+_PROCESS: list[int] = []
 
 _EMPTY = gpflow.Module()
 _EMPTY.part = gpflow.Module()  # object tracking adds attributes too
@@ -64,7 +68,19 @@ class Structure(NamedTuple):
 
     def values(self) -> list[tf.Tensor]:
         """:return: the unconstrained values of `parameters`."""
+        _check_process()
         return [p.unconstrained_variable.value() for p in self.parameters]
+
+
+def _check_process() -> None:
+    """:raise RuntimeError: in a fork of the process that used models: TensorFlow would hang."""
+    if not _PROCESS:
+        _PROCESS.append(os.getpid())
+    if _PROCESS[0] != os.getpid():
+        raise RuntimeError(
+            "models were used before this process was forked, and TensorFlow would now wait "
+            "forever: start processes by multiprocessing.get_context('spawn'), or by joblib"
+        )
 
 
 class _Walk:
@@ -156,6 +172,7 @@ def _is_library(module: str) -> bool:
 
 def look_into(modules: tuple[Any, ...]) -> Structure:
     """:return: the structure of `modules`."""
+    _check_process()
     for by_identity in (False, True):
         walk = _Walk(by_identity)
         with contextlib.suppress(_Unshareable, TypeError, RecursionError):

@@ -108,6 +108,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
             spec = spec._replace(kernel=_default_kernel(X))
         kernel = make_model(spec, data[0]).kernel
         svm = OneClassSVM(kernel="precomputed", nu=self.nu)
+        svm.random_state = seed  # None, its default, draws from NumPy's global generator
         svm.fit(kernel(X).numpy(), sample_weight=weight)
         rho = -float(svm.intercept_[0])
         if rho <= 0:

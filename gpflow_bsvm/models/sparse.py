@@ -165,8 +165,11 @@ class SparseFeatures(gpflow.models.GPModel):
 
     @contextlib.contextmanager
     def _own_jitter(self) -> Iterator[None]:
-        config = dataclasses.replace(gpflow.config.config(), jitter=self.jitter)
-        with gpflow.config.as_context(config):
+        config = gpflow.config.config()
+        if config.jitter == self.jitter:  # threads share settings: change them only if needed
+            yield
+            return
+        with gpflow.config.as_context(dataclasses.replace(config, jitter=self.jitter)):
             yield
 
 

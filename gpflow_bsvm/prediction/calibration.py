@@ -187,6 +187,7 @@ def fit_link(
         log_p, total, slopes = sum_over(table, look, f)
         return log_p / total, [slope / total for slope in slopes]
 
+    value_and_gradient()  # an error of all values must not pass for a maximum at the start
     maximise(value_and_gradient, variables, _ITERATIONS)
     scale = link.link_parameters.get("scale")
     if scale is not None and scale < LEAST_SCALE:

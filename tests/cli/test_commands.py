@@ -186,6 +186,16 @@ for command in {[command for command, _ in said]!r}:
     assert all(what in line for line, (_, what) in zip(lines, said))
 
 
+def test_closed_streams(folder, monkeypatch):
+    """Python has None in their place, for instance after `>&-` in a shell."""
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{name}", None)
+    output = folder / "unseen.csv"
+    done = run("predict", folder / "model.npz", folder / "rows.csv", "--output", output)
+    monkeypatch.undo()
+    assert done == 0 and output.exists()
+
+
 def test_what_is_left_out(folder):
     rows = gb.files.CSVFiles(folder / "rows.csv", target="kind", classes="auto")
     assert rows.left_out == ("",) and rows.features == ("a", "b")

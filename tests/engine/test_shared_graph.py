@@ -183,3 +183,12 @@ def test_without_modules():
     np.testing.assert_array_equal(double(np.ones(3)), 2 * np.ones(3))
     double(np.ones(3))
     assert double.num_traces == 1
+
+
+def test_a_fork_raises_instead_of_hanging(monkeypatch):
+    bound = Compiled(lambda kernel, X: kernel(X)).bind(gpflow.kernels.SquaredExponential())
+    monkeypatch.setattr("gpflow_bsvm.engine.structure._PROCESS", [-1])
+    with pytest.raises(RuntimeError, match="before this process was forked"):
+        bound(tf.zeros([2, 1], tf.float64))
+    with pytest.raises(RuntimeError, match="before this process was forked"):
+        Compiled(lambda kernel: kernel.variance).bind(gpflow.kernels.SquaredExponential())

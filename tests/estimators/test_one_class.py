@@ -84,3 +84,11 @@ def test_probabilities_follow_the_score():
     np.testing.assert_allclose(far, norm.cdf(link.offset.numpy()), rtol=1e-10)
     with pytest.raises(ValueError, match="y must be numbers, got 'in'"):
         gb.prediction.calibrate(detector, (X, np.repeat("in", 140)), held_out=True)
+
+
+def test_numpys_global_generator_is_not_used():
+    """LibSVM takes a seed from it, although it draws nothing."""
+    generator = np.random.mtrand._rand
+    before = str(generator.get_state(legacy=False))
+    OneClassBSVM(random_state=0).fit(grid(5))
+    assert str(generator.get_state(legacy=False)) == before

@@ -203,3 +203,13 @@ def test_a_frozen_model_predicts_and_is_not_fitted(data):
     for fit in (gb.fit, lambda model, data: model.natgrad_step(data, 0.5)):
         with pytest.raises(TypeError, match=r"was frozen \(gpflow.utilities.freeze\)"):
             fit(frozen, data)
+
+
+def test_predictions_leave_gpflows_settings_alone(data, monkeypatch):
+    """Threads share them."""
+    model = make_model(data)
+    changes = []
+    monkeypatch.setattr(gpflow.config.__config__, "set_config", changes.append)
+    model.predict_f(data[0], full_cov=True)
+    model.posterior()
+    assert not changes

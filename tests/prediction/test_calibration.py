@@ -253,6 +253,18 @@ def test_of_many_rows_some_are_looked_at(data, fitted, monkeypatch):
     assert found == pytest.approx(expected, rel=1e-3)  # where the optimiser begins: another link
 
 
+def test_errors_of_every_value_are_not_a_maximum(fitted, data, monkeypatch):
+    """The link stayed as it was, for instance under `tf.debugging.enable_check_numerics`."""
+
+    def fails(*arguments):
+        raise tf.errors.InvalidArgumentError(None, None, "Detected Infinity or NaN")
+
+    f, Y, weight = calibration._leave_out(fitted, calibration.open_all(fitted, data))
+    monkeypatch.setattr(calibration, "sum_over", fails)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Detected Infinity or NaN"):
+        calibration.fit_link(gpflow.utilities.deepcopy(fitted.likelihood), f, Y, weight, 60)
+
+
 def test_a_link_is_fitted_chunk_by_chunk(fitted, data, monkeypatch):
     """Memory for gradients does not grow with the number of rows."""
     f, Y, weight = calibration._leave_out(fitted, calibration.open_all(fitted, data))
