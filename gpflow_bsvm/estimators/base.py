@@ -197,7 +197,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
             new.history_ = algorithm.run(
                 new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint
             )
-        new.model_.num_data = (self.model_.num_data or 0) + source.num_rows
         self.__dict__ = new.__dict__
         return self
 
