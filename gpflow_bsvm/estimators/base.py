@@ -216,7 +216,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         used = inputs.counting(weight)
         if reset:
             inputs.warn_of_little_weight(weight[used])
-            self.fill_ = inputs.medians(X[used], self.kernel) if self.impute else None
+            self.fill_ = inputs.medians(X[used], weight[used], self.kernel) if self.impute else None
         X = inputs.filled(X, self.fill_)
         return X[used], Y[used].astype(dtype), weight[used]
 

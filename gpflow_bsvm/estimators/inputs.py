@@ -9,7 +9,6 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
-from scipy.stats import mode
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
@@ -113,17 +112,28 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
         )
 
 
-def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
+def medians(X: AnyNDArray, weight: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
     :return: [2, D], the replacements for missing values (the most frequent code in the kernel's
         columns of codes), and 1 for columns that need an indicator column.
     """
     missing = np.isnan(X)
-    known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
+    known = [_middle(X[there, c], weight[there]) for c, there in enumerate(~missing.T)]
     fill = np.stack([known, missing.any(axis=0)])
     codes = [c for c in unscaled_columns(kernel, filled(X, fill), fill) if c < X.shape[1]]
-    fill[0, codes] = mode(X[:, codes], nan_policy="omit").mode
+    for code in codes:
+        values, place = np.unique(X[:, code], return_inverse=True)  # NaN comes last
+        often = np.bincount(place, np.where(missing[:, code], 0.0, weight))
+        fill[0, code] = np.nan_to_num(values[np.argmax(often)])
     return fill
+
+
+def _middle(values: AnyNDArray, weight: AnyNDArray) -> float:
+    """:return: the median, the mean of the middle two if there are two, or 0 of no values."""
+    if not len(values):
+        return 0.0
+    low, high = (s * weighted_quantiles(s * values, weight, (0.5,))[0] for s in (1, -1))
+    return float((low + high) / 2)
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:
