@@ -12,13 +12,19 @@ from typing import Any, NamedTuple, cast
 import gpflow
 import numpy as np
 import tensorflow as tf
-from check_shapes import check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from check_shapes.exceptions import CheckShapesError
-from gpflow.base import AnyNDArray
+from gpflow.base import AnyNDArray, TensorType
 from gpflow.covariances import Kuf, Kuu
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints, InducingVariables
-from gpflow.kernels import Coregion, Kernel, MultioutputKernel
+from gpflow.kernels import (
+    Coregion,
+    Kernel,
+    MultioutputKernel,
+    SeparateIndependent,
+    SharedIndependent,
+)
 from gpflow.utilities import parameter_dict
 
 from ..data.batch import Batch, joined, take
@@ -90,8 +96,9 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
         part.
     """
     how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
+    called = with_active_dims(kernel)
     try:
-        K, diagonal = (kernel(X, full_cov=full_cov, **how).numpy() for full_cov in (True, False))
+        K, diagonal = (called(X, full_cov=full_cov, **how).numpy() for full_cov in (True, False))
     except Exception as error:
         for part in getattr(kernel, "kernels", ()):
             values_of(part, X)
@@ -136,6 +143,39 @@ def _said(error: Exception) -> str:
     """:return: the text of an error, without the traces of TensorFlow and check_shapes."""
     text = str(error).rpartition("Note:")[2].rpartition("}} ")[2].partition(" [Op:")[0]
     return " ".join(text.split())
+
+
+class Called(Kernel):
+    """A kernel of all columns that calls another kernel, which then selects its `active_dims`."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__()
+        self.kernel = kernel
+
+    @inherit_check_shapes
+    def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
+        """:return: K of the selected columns."""
+        return self.kernel(X, X2)
+
+    @inherit_check_shapes
+    def K_diag(self, X: TensorType) -> tf.Tensor:
+        """:return: K_diag of the selected columns."""
+        return self.kernel(X, full_cov=False)
+
+
+def with_active_dims(kernel: Kernel) -> Kernel:
+    """
+    :return: an equal kernel that respects the `active_dims` of its latent kernels. GPflow's
+        multi-output kernels ignore these, because they do not call their kernels, but use `K`.
+    """
+    dims = [getattr(part, "active_dims", slice(None)) for part in kernel.submodules]
+    if all(isinstance(one, slice) and one == slice(None) for one in dims):
+        return kernel
+    if type(kernel) is SeparateIndependent:
+        return SeparateIndependent([Called(one) for one in kernel.kernels])
+    if type(kernel) is SharedIndependent:
+        return SharedIndependent(Called(kernel.kernel), kernel.num_latent_gps)
+    return kernel
 
 
 #: Largest jitter to try: a larger one would change the model too much.
@@ -288,7 +328,8 @@ def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
     Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]
     A = tf.linalg.triangular_solve(Lz, Kuf_)
     if isinstance(kernel, MultioutputKernel):
-        Kff = kernel(X, full_cov=False, full_output_cov=False)  # [N, L]
+        called: Any = with_active_dims(kernel)
+        Kff = called(X, full_cov=False, full_output_cov=False)  # [N, L]
     else:
         Kff = kernel(X, full_cov=False)[:, None]
     explained = tf.linalg.matrix_transpose(tf.reduce_sum(tf.square(A), axis=-2))  # [N, G]

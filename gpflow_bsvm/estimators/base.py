@@ -197,7 +197,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
             new.history_ = algorithm.run(
                 new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint
             )
-        new.model_.num_data = (self.model_.num_data or 0) + source.num_rows
         self.__dict__ = new.__dict__
         return self
 
@@ -217,7 +216,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         used = inputs.counting(weight)
         if reset:
             inputs.warn_of_little_weight(weight[used])
-            self.fill_ = inputs.medians(X[used], self.kernel) if self.impute else None
+            self.fill_ = inputs.medians(X[used], weight[used], self.kernel) if self.impute else None
         X = inputs.filled(X, self.fill_)
         return X[used], Y[used].astype(dtype), weight[used]
 

@@ -9,7 +9,6 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
-from scipy.stats import mode
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
@@ -113,17 +112,25 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
         )
 
 
-def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
+def medians(X: AnyNDArray, weight: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
     :return: [2, D], the replacements for missing values (the most frequent code in the kernel's
         columns of codes), and 1 for columns that need an indicator column.
     """
     missing = np.isnan(X)
-    known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
+    known = [_median(X[there, c], weight[there]) for c, there in enumerate(~missing.T)]
     fill = np.stack([known, missing.any(axis=0)])
     codes = [c for c in unscaled_columns(kernel, filled(X, fill), fill) if c < X.shape[1]]
-    fill[0, codes] = mode(X[:, codes], nan_policy="omit").mode
+    for code in codes:
+        values, place = np.unique(X[:, code], return_inverse=True)  # NaN comes last
+        often = np.bincount(place, np.where(missing[:, code], 0.0, weight))
+        fill[0, code] = np.nan_to_num(values[np.argmax(often)])
     return fill
+
+
+def _median(values: AnyNDArray, weight: AnyNDArray) -> float:
+    """:return: the median, or 0 of no values."""
+    return float(symmetric_quantiles(values, weight, (0.5,))[0]) if len(values) else 0.0
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:
@@ -135,12 +142,18 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
     return np.concatenate([np.where(missing, fill[0], X), marks], axis=1)
 
 
-def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
+def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Any) -> AnyNDArray:
     """:return: [T], quantiles, each of which occurs in y."""
     order = np.argsort(y)
     total = np.cumsum(weight[order])
     wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding must not add a row
     return np.asarray(y[order][np.searchsorted(total, wanted)])
+
+
+def symmetric_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
+    """:return: [T], quantiles; the mean of two values of y if the quantile is between them."""
+    above = -weighted_quantiles(-y, weight, 1 - np.asarray(levels))
+    return np.asarray((weighted_quantiles(y, weight, levels) + above) / 2)
 
 
 def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:

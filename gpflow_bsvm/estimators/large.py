@@ -318,10 +318,8 @@ def _learn_inputs(
 def _fit_all(estimator: Any, spec: Specification, found: Survey, rows: Prepared) -> None:
     """Fit q to all rows, starting from the q of the sample."""
     model = estimator.model_
-    model.num_data = None
     scale_up(model, float(found.weights.sum() / found.sample[-1].sum()))
     estimator.history_ = fit_q(spec, model, rows, "q of all rows")
-    model.num_data = found.num_rows
 
 
 def scale_up(model: BSVM, factor: float) -> None:

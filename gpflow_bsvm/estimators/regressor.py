@@ -203,7 +203,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """Center and scale by quantiles, which even extreme outliers do not move."""
         check_units(y)
-        low, middle, high = inputs.weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
+        low, middle, high = inputs.symmetric_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal
             spread = np.average((y - middle) ** 2, weights=weight) ** 0.5

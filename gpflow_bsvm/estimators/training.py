@@ -107,11 +107,9 @@ def train(
     :return: the model, and the history of learning the kernel or, without learning, of fitting q.
     """
     model, learned = start or initial_model(spec, data)
-    model.num_data = None  # may differ from earlier fits
     history = fit_q(spec, model, opened(model, data))
     if spec.grow and not spec.linear:
         model = grow(spec, model, data)
-    model.num_data = len(data[0])
     return model, learned or history
 
 

@@ -279,12 +279,12 @@ def _folds(
     """:return: training and test rows of each necessary fold."""
     check_whole(2, num_folds=num_folds)
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
-    labels = distinct[:, -1]  # of no rows
-    folds = np.full(len(distinct), num_folds)
-    # An order of rows that does not depend on the order of columns.
-    order = np.lexsort(np.sort(distinct[:, :-1], axis=1).T[::-1])
+    folds = np.full(len(distinct), num_folds)  # the number of folds: in none
+    _, class_of, counts = np.unique(distinct[:, -1], return_inverse=True, return_counts=True)
+    # Rows with equal X are in the order of the mean places of their classes.
+    place = _places(distinct[:, :-1])
+    order = np.lexsort([(np.bincount(class_of, place) / counts)[class_of], place])
     order = np.random.default_rng(seed).permutation(order)
-    _, class_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = order[counts[class_of[order]] > 1]
     # Class after class, in the order in which they appear, so that their names do not matter.
     present, first = np.unique(class_of[order], return_index=True)
@@ -300,6 +300,13 @@ def _folds(
     each = folds[member.reshape(-1)]
     used = [k for k in range(num_folds) if (each < k).sum() < enough_rows]
     return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in used]
+
+
+def _places(X: AnyNDArray) -> AnyNDArray:
+    """:return: [N], an order of rows that does not depend on that of columns; the same if equal."""
+    columns = np.lexsort(np.sort(X, axis=0))
+    keys = np.column_stack([np.sort(X, axis=1), X[:, columns]])
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:

@@ -47,6 +47,7 @@ from ..engine.projection import (
     plain_points,
     project,
     safe_prior_factor,
+    with_active_dims,
 )
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
@@ -356,8 +357,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             check_width(self, X)
             check_codes(self.kernel, X)
         if full_cov or full_output_cov or len(X.shape) != 2:
+            posterior = self.posterior(PrecomputeCacheType.NOCACHE)
+            posterior.kernel = with_active_dims(self.kernel)
             with self._own_jitter():
-                return super().predict_f(X, full_cov, full_output_cov)
+                return posterior.fused_predict_f(X, full_cov, full_output_cov)
         Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
         return cast(MeanAndVariance, self._predictor(Lz, self.prior)(X))
 

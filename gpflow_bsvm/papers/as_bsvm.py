@@ -16,6 +16,7 @@ from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 from ..data.batch import Batch
 from ..data.checks import check_dtype
 from ..engine.natural import Natural, to_mean_and_root
+from ..engine.projection import with_active_dims
 from ..models.sparse import BSVM, SparseFeatures
 
 
@@ -56,7 +57,7 @@ class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
             f_mean, f_var = conditional(
                 Xnew,
                 self.inducing_variable,
-                self.kernel,
+                with_active_dims(self.kernel),
                 tf.transpose(mean),
                 q_sqrt=root,
                 full_cov=full_cov,

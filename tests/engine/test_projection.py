@@ -7,6 +7,7 @@ import tensorflow as tf
 from helpers import make_data, make_model, randomise
 from kinds_of_sources import sources
 
+import gpflow_bsvm as gb
 from gpflow_bsvm.data.sampling import batch_groups
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.engine.projection import Projector
@@ -45,3 +46,28 @@ def test_marginals_are_those_of_predict_f(whiten):
         # The explained variance is subtracted: an error relative to k(x, x) = 2.
         np.testing.assert_allclose(found[0], mean, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(found[1], variance, rtol=1e-8, atol=1e-9)
+
+
+def test_latent_kernels_see_their_columns_only():
+    """GPflow's multi-output kernels ignore the `active_dims` of the kernels that they hold."""
+    X, Y = make_data(20)
+    kernels = [gpflow.kernels.Linear(active_dims=[dim]) for dim in (0, 1)]
+    kernels[1] *= gpflow.kernels.Matern32(lengthscales=[0.5], active_dims=[0])
+    shared = gpflow.inducing_variables.SharedIndependentInducingVariables(
+        gpflow.inducing_variables.InducingPoints(X[:4])
+    )
+    likelihood = gb.likelihoods.OneVsRest(2)
+    both = gb.models.BSVM(gpflow.kernels.SeparateIndependent(kernels), likelihood, shared)
+    randomise(both)
+    elbos = []
+    for part, kernel in enumerate(kernels):
+        alone = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), X[:4])
+        alone.q_mu.assign(both.q_mu[:, part : part + 1])
+        alone.q_sqrt.assign(both.q_sqrt[part : part + 1])
+        for expected, found in zip(alone.predict_f(X), both.predict_f(X)):
+            np.testing.assert_allclose(found[:, part], expected[:, 0], atol=1e-9)
+        covariances = (model.predict_f(X, full_cov=True)[1] for model in (both, alone))
+        np.testing.assert_allclose(next(covariances)[part], next(covariances)[0], atol=1e-9)
+        elbos.append(alone.elbo((X, np.equal(Y, part))))
+    np.testing.assert_allclose(both.elbo((X, Y)), sum(elbos), rtol=1e-9)
+    gb.inference.CAVI(max_steps=1).run(both, (X, Y))  # its trial call sees the columns, too

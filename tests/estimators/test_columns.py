@@ -16,6 +16,7 @@ from gpflow.kernels import (
 from gpflow.kernels.categorical import Categorical
 from helpers import fixed_classifier as fixed
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.feature_selection import RFECV, SelectFromModel
 from sklearn.svm import SVC
 
@@ -120,6 +121,19 @@ def test_a_missing_code_is_the_most_frequent_one(groups):
     X[:3] = np.nan
     found = fixed(kernel=grouped(), num_inducing=40, impute=True).fit(X, y)
     np.testing.assert_array_equal(found.fill_[0], [np.nanmedian(X[:, 0]), 3.0])
+
+
+def test_weights_are_repetitions_where_values_are_missing(groups):
+    X, y = groups[0].copy(), groups[1]
+    X[::7, 0], X[::5, 1] = np.nan, np.nan
+    weight = np.where(X[:, 1] == 2, 3, X[:, 0] > 0.2)
+    again = np.repeat(np.arange(len(y)), weight)
+    model = fixed(kernel=grouped(), num_inducing=10, impute=True)
+    found = clone(model).fit(X, y, weight * 1.0)
+    expected = clone(model).fit(X[again], y[again])
+    np.testing.assert_array_equal(found.fill_, expected.fill_)
+    assert found.fill_[0, 0] != model.fit(X, y).fill_[0, 0]
+    assert found.fill_[0, 1] == 2
 
 
 def test_inducing_points_have_codes_that_rows_have():

@@ -51,7 +51,6 @@ def test_later_calls_are_streaming(data, rest):
     for found, wanted in zip(state(model.model_), state(expected)):
         np.testing.assert_array_equal(found, wanted)
     assert model.history_.elbo == history.elbo
-    assert model.model_.num_data == 50 + len(y[rest])
 
 
 def test_weights_of_new_rows_are_repetitions(data):
@@ -112,7 +111,6 @@ def test_rows_of_a_source_are_those_of_arrays(data):
     two.partial_fit(X[50:], Y[50:, 0].astype(int), forget=0.9)
     for found, wanted in zip(state(one.model_), state(two.model_)):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
-    assert one.model_.num_data == two.model_.num_data == 80
     before = dict(vars(one))
     with pytest.raises(ValueError, match="X has 1 columns, but training had 2"):
         one.partial_fit(blocks(X[:, :1], Y))

@@ -172,9 +172,7 @@ def test_more_rows(friedman):
     before = regressor.score(X[80:], y[80:])
     regressor.partial_fit(X[80:], y[80:])
     assert regressor.score(X[80:], y[80:]) > before
-    assert regressor.model_.num_data == 120
     regressor.partial_fit(blocks(X, y))
-    assert regressor.model_.num_data == 240
 
 
 @pytest.mark.parametrize("estimator", EACH)

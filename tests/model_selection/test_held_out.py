@@ -83,6 +83,18 @@ def test_folds_do_not_depend_on_the_names_of_the_classes(data):
         assert all(map(np.array_equal, folds, again))
 
 
+def test_folds_depend_on_no_order_or_names_even_if_rows_are_alike():
+    """Rows of few values: some differ in the label only, or in the order of their values."""
+    rng = np.random.default_rng(0)
+    X, Y = np.round(rng.normal(size=(60, 3))), rng.integers(0, 3, (60, 1))
+    folds = [test for _, test in selection._folds(X, Y, 3, 0)]
+    for columns, names in (([2, 0, 1], [0, 1, 2]), ([0, 1, 2], [2, 0, 1])):
+        labels = np.array(names)[Y]
+        again = [test for _, test in selection._folds(X[:, columns], labels, 3, 0)]
+        for one, two in zip(folds, again):
+            np.testing.assert_array_equal(one, two)
+
+
 def test_a_class_of_one_row_is_left_out_in_no_fold_and_changes_no_other(data):
     X, Y = data
     classes = [np.full((1, 1), 5.0), np.full((2, 1), 6.0)]

@@ -66,6 +66,23 @@ def test_rows_weigh_as_in_the_estimators_fit(moons, class_weight):
         np.testing.assert_allclose(list(found.values()), link, rtol=1e-4)
 
 
+def test_a_row_counts_as_in_the_fit_however_many_rows_are_given(moons):
+    """Fits merge equal rows and drop rows of weight 0; more rows may be learned, or fewer asked."""
+    X, y = moons
+    weight = np.repeat([0.0, 1.0, 2.0], 40)
+    again = np.repeat(np.arange(120), weight.astype(int))
+    fitted = fixed(num_inducing=15, random_state=0).fit(X, y, weight)
+    weighted = gb.prediction.augmented_elbo(fitted, (X, y), sample_weight=weight)
+    repeated = gb.prediction.augmented_elbo(fitted, (X[again], y[again]))
+    np.testing.assert_allclose(repeated, weighted, rtol=1e-9)
+    for _ in range(2):
+        whole = gb.prediction.leave_one_out(fitted, (X, y), sample_weight=weight)
+        part = gb.prediction.leave_one_out(fitted, (X[40:80], y[40:80]))
+        for found, expected in zip(part, whole):
+            np.testing.assert_allclose(found, expected[40:80], rtol=1e-9)
+        fitted.partial_fit(X[:40], y[:40])
+
+
 def test_what_is_neither_model_nor_estimator_is_refused(moons):
     with pytest.raises(TypeError, match=r"margin needs a model .* or an estimator, got dict"):
         gb.prediction.margin({}, moons[0])
