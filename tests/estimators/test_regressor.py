@@ -93,6 +93,14 @@ def test_units_of_y_do_not_matter(friedman):
     np.testing.assert_allclose(two.epsilon_, one.epsilon_ * 1e3, rtol=1e-5)
 
 
+@pytest.mark.parametrize("num_rows", [40, 41])
+def test_the_sign_of_y_does_not_matter(friedman, num_rows):
+    X, y = (part[:num_rows] for part in friedman)
+    one, two = (BSVMRegressor(**FIXED).fit(X, sign * y) for sign in (1, -1))
+    np.testing.assert_allclose(two.predict(X), -one.predict(X), rtol=1e-9)
+    assert two.y_scale_ == one.y_scale_
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "to, given, part",
