@@ -48,6 +48,7 @@ def test_marginals_are_those_of_predict_f(whiten):
         np.testing.assert_allclose(found[1], variance, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_latent_kernels_see_their_columns_only():
     """GPflow's multi-output kernels ignore the `active_dims` of the kernels that they hold."""
     X, Y = make_data(20)
