@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, cast
 
@@ -164,14 +164,11 @@ class SparseFeatures(gpflow.models.GPModel):
         """As in `gpflow.models.GPModel`."""
         return super().predict_log_density(self._labelled(data), full_cov, full_output_cov)
 
-    @contextlib.contextmanager
-    def _own_jitter(self) -> Iterator[None]:
+    def _own_jitter(self) -> contextlib.AbstractContextManager[Any]:
         config = gpflow.config.config()
         if config.jitter == self.jitter:  # threads share settings: change them only if needed
-            yield
-            return
-        with gpflow.config.as_context(dataclasses.replace(config, jitter=self.jitter)):
-            yield
+            return contextlib.nullcontext()
+        return gpflow.config.as_context(dataclasses.replace(config, jitter=self.jitter))
 
 
 if TYPE_CHECKING:  # no dependency of this package
