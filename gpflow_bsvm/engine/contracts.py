@@ -99,7 +99,9 @@ def check_model(model: Model) -> None:
             "the model was frozen (gpflow.utilities.freeze): its parameters are constants, for "
             "predictions only; fit the original model"
         )
-    check_floats(named_parameters(model))
+    named = named_parameters(model)
+    check_floats(named)
+    check_not_distributed(named)
 
 
 def check_floats(named: dict[str, Any]) -> None:
@@ -115,6 +117,20 @@ def check_floats(named: dict[str, Any]) -> None:
                 f"the model's {name} is {dtype.name}, but gpflow.config.default_float() is "
                 f"{default.name}: call gpflow.config.set_default_float({dtype.name!r}), or "
                 "construct the model and its parts again"
+            )
+
+
+def check_not_distributed(named: dict[str, Any]) -> None:
+    """
+    :param named: parameters by name.
+    :raise TypeError: for a parameter that was made in the scope of a `tf.distribute` strategy.
+    """
+    for name, parameter in named.items():
+        variable = getattr(parameter, "unconstrained_variable", parameter)
+        if isinstance(variable, tf.distribute.DistributedValues):
+            raise TypeError(
+                f"the model's {name} is a distributed variable, on which gpflow.set_trainable has "
+                "no effect: make and fit the model outside of strategy.scope()"
             )
 
 
@@ -214,7 +230,10 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
     :param part: whether `data` are only a part of the rows, so that arrays may hold a single class.
     :raise ValueError: for bad data or weights.
     :raise TypeError: see `check_model` and `open_source`, or if there are no data.
+    :raise RuntimeError: inside a `tf.function`.
     """
+    if not tf.executing_eagerly():
+        raise RuntimeError("call this outside of tf.function: it compiles its own steps")
     check_model(model)
     if data is None:
         if not hasattr(model, "data"):

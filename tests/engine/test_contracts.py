@@ -3,6 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.contracts import Model
@@ -36,3 +37,15 @@ def test_an_algorithm_and_a_prediction_ask_for_no_more(algorithm):
         algorithm.run(model, (X, Y), progress=False)
     for ask in (gb.prediction.predict_probabilities, gb.prediction.variation_ratio):
         np.testing.assert_allclose(ask(listed, X), ask(whole, X), atol=1e-8)
+
+
+def test_a_fit_inside_tf_function_is_refused():
+    model = gb.models.BSVM(gpflow.kernels.Linear(), gb.likelihoods.Hinge(), X[:9].copy())
+    inside = tf.function(lambda: CAVI().run(model, (X, Y)))
+    with pytest.raises(RuntimeError, match="outside of tf.function"):
+        inside()
+
+
+def test_distributed_variables_are_refused():
+    with tf.distribute.MirroredStrategy(["cpu:0"]).scope(), pytest.raises(TypeError, match="scope"):
+        gb.BSVMRegressor().fit(X, X[:, 0])
