@@ -42,7 +42,7 @@ def test_an_algorithm_and_a_prediction_ask_for_no_more(algorithm):
 def test_a_fit_inside_tf_function_is_refused():
     model = gb.models.BSVM(gpflow.kernels.Linear(), gb.likelihoods.Hinge(), X[:9].copy())
     inside = tf.function(lambda: CAVI().run(model, (X, Y)))
-    with pytest.raises(RuntimeError, match="outside of tf.function"):
+    with pytest.raises(RuntimeError, match=r"outside of tf\.function"):
         inside()
 
 
