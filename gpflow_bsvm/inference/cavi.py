@@ -346,5 +346,13 @@ class Streaming(CAVI):
                 "earlier rows with CAVI, or set forget=0"
             )
         # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
-        known = scaled_sites(natural, self.forget)
+        known = scaled_sites(natural, 0.0 if _is_as_constructed(model) else self.forget)
         return Sweeps(self, model, ProjectedData(model, source), known)
+
+
+def _is_as_constructed(model: Any) -> bool:
+    """:return: True if q(u) is still GPflow's N(0, I), which no rows imply; the prior differs."""
+    if getattr(model, "whiten", True):
+        return False
+    identity = np.eye(model.q_mu.shape[0])
+    return not np.any(model.q_mu) and np.array_equal(model.q_sqrt, [identity] * model.q_shape[0])

@@ -37,6 +37,15 @@ def test_parts_in_turn_are_the_whole_where_sites_do_not_depend_on_q(data):
     assert_same_state(state(whole), state(streamed), 1e-9)
 
 
+def test_a_new_unwhitened_model_stands_for_no_earlier_rows(data):
+    whole, streamed = gaussian(data), gaussian(data)
+    streamed.whiten = whole.whiten = False
+    CAVI(**SWEEPS).run(whole, data)
+    for part in parts(data, 30):
+        Streaming(**SWEEPS).run(streamed, part)
+    assert_same_state(state(whole), state(streamed), 1e-9)
+
+
 def test_the_bound_is_that_of_all_rows_up_to_a_constant(data):
     whole, streamed = gaussian(data), gaussian(data)
     first, second = parts(data, 50)
