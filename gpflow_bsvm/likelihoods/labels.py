@@ -160,6 +160,15 @@ def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> 
         for n, part in enumerate(parts):
             if (Y[:, -1] == n).any():
                 check_labels(part, Y[Y[:, -1] == n, :-1], minibatch=True)
+    else:
+        check_numeric(Y)
+
+
+def check_numeric(Y: Any) -> None:
+    """:raise ValueError: if labels are words, dates or other objects."""
+    Y = np.asarray(Y)
+    if Y.dtype.kind not in "biuf":
+        raise ValueError(f"Y must hold numbers, got {Y.dtype}: classes need a classifier")
 
 
 def class_numbers(likelihood: Likelihood, Y: Any) -> Any:

@@ -18,7 +18,7 @@ from scipy.special import logit
 from .base import VARIANCE_FLOOR, check_penalty
 from .classes import normal_cdf, normal_log_cdf, normal_pdf
 from .hinge import HingeSum, Terms
-from .labels import check_columns
+from .labels import check_columns, check_numeric
 from .levels import check_levels
 
 
@@ -199,9 +199,7 @@ def numbers(Y: TensorType, columns: int | None) -> tf.Tensor:
 
 def check_numbers(Y: Any) -> None:
     """:raise ValueError: unless all labels are finite numbers."""
-    Y = np.asarray(Y)
-    if Y.dtype.kind not in "biuf":
-        raise ValueError(f"Y must hold numbers, got {Y.dtype}: classes need a classifier")
+    check_numeric(Y)
     if not np.isfinite(Y).all():
         raise ValueError("Y holds NaN or infinity; drop such rows first")
 
