@@ -19,10 +19,9 @@ tf.function = functools.partial(tf.function, autograph=False)
 
 from gpflow_bsvm import metrics  # noqa: E402
 from gpflow_bsvm.compare import training  # noqa: E402
-from gpflow_bsvm.compare.baselines import Estimator  # noqa: E402
+from gpflow_bsvm.compare.baselines import Estimator, KernelSettings  # noqa: E402
 from gpflow_bsvm.compare.gp_baselines import make_baseline  # noqa: E402
 from gpflow_bsvm.compare.splits import Fold  # noqa: E402
-from gpflow_bsvm.compare.task import KernelSettings  # noqa: E402
 
 SCORES = ("error", "nll", "brier", "ece")
 #: So many rows are fitted first, untimed, where TensorFlow would trace in the timed fit.

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic import whole_file
 from ..compare.registry import BASELINES, Entry, default_baselines
 from ..tables.paths import ENDINGS
 from .files import TASKS, add_arguments, check_output, find_and_show, in_shell, options, read_table
@@ -242,9 +243,11 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
     try:
-        from ..compare.page import write_page
+        from ..compare.page import page
 
-        write_page(comparisons, args.report, command=args.typed, pictures=not args.no_plots)
+        text = page(comparisons, command=args.typed, pictures=not args.no_plots)
+        with whole_file(args.report) as file:
+            file.write(text.encode())
     except Exception as error:  # any error: the results are already written
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return fail(1, f"{args.output} holds the results, but {args.report} failed: {reason}")
@@ -253,7 +256,6 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 def _report(args: argparse.Namespace, done: Comparison, comparisons: list[Comparison]) -> None:
     """Print the table of `done`, and write all results so far."""
-    from ..atomic import whole_file
     from ..compare import pictures, report
 
     if done.fold_scores:

@@ -30,7 +30,7 @@ class Contest:
     """
     Models in order of mean loss, compared by one score on the same held-out rows.
 
-    :ivar score: a name in `Kind.losses`.
+    :ivar score: a name in `Comparison.losses`.
     :ivar num_rows: number of rows that all models predict.
     :ivar losses: mean loss of each model, with a 95 % interval.
     :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
@@ -72,7 +72,7 @@ def contests(comparison: Comparison) -> list[Contest]:
     :return: a contest for each score; empty if no model has predictions.
     """
     folds = _in_common(comparison)
-    losses = comparison.kind.losses.items()
+    losses = comparison.losses.items()
     return [_contest(score, loss, folds) for score, loss in losses] if folds else []
 
 

@@ -1,4 +1,4 @@
-"""The compared Gaussian processes (SVGP by GPflow, BSVM), and factories of all models."""
+"""The compared Bayesian SVMs, and factories of all models."""
 
 from __future__ import annotations
 
@@ -8,94 +8,24 @@ from functools import partial
 from typing import Any
 
 import gpflow
-import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
-from scipy import stats
 
 from .. import inference, likelihoods, models
-from ..engine.shared_graph import Compiled
 from ..likelihoods.base import has_hook
 from ..prediction import calibrate, predict_probabilities
 from . import regression
-from .baselines import Baseline, Estimator, Task, classifier, svc
+from .baselines import Baseline, Estimator, Skipped, Task, classifier, svc
 from .registry import BASELINES, CLASSES
-from .task import Skipped
-from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
-
-#: For GPflow's Softmax, whose ELBO is a mean of 100 draws, too noisy to judge convergence by single
-#: values. Steps of size 1 overshoot to NaN within ten steps.
-MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
-#: For GPflow's RobustMax, which is far from log-concave: at a start from the prior, even steps of
-#: 0.01 make the covariance indefinite.
-RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
-#: For GPflow's Gaussian, for which a step of size 1 is exact.
-CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
-
-
-@Compiled
-def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
-    """:return: `regression.columns`, [N, 2 + T]; quantiles are Gaussian by default."""
-    mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
-    log_p = likelihood.predict_log_density(X, Fmu, Fvar, Y)[:, None]
-    if hasattr(likelihood, "predict_quantiles"):
-        quantiles = likelihood.predict_quantiles(Fmu, Fvar, regression.LEVELS)[:, 0]
-    else:
-        quantiles = mean + tf.sqrt(variance) * stats.norm.ppf(regression.LEVELS)
-    return tf.concat([mean, log_p, quantiles], axis=1)
-
-
-class GaussianProcess(Baseline):
-    """:ivar model: the latest model."""
-
-    model: Any
-
-    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        columns = _columns.bind(self.model.likelihood)
-        mean, variance = self.model.predict_f(X)
-        return np.asarray(columns(X, mean, variance, y[:, None]))
-
-
-class SVGPBaseline(GaussianProcess):
-    """
-    `gpflow.models.SVGP`, trained on all data: GPflow's compiled `NaturalGradient` alternates with
-    Adam on kernel and likelihood until the ELBO converges (`Trainer`).
-    """
-
-    def __init__(
-        self, likelihood: Callable[[], Likelihood], steps: NaturalGradientSteps | None = None
-    ) -> None:
-        """:param likelihood: a function that makes the likelihood; it is called once."""
-        self._likelihood = likelihood()
-        self._steps = steps or NaturalGradientSteps()
-        self._kind: Any = None  #: arguments of the trainer
-
-    def _fit(self, task: Task) -> str:
-        """Fit the model; after a failure, try the next smaller step size, and note it."""
-        X, y, Z, kernel, _ = task
-        kind = (Z.shape, kernel.learn, bool(kernel.offset))
-        notes = list[str]()
-        if kind != self._kind:
-            self._kind = kind
-            self._trainer = Trainer(self._likelihood, Z, kernel, self._steps)
-            self.model = self._trainer.model
-        sizes = self._steps.learning if kernel.learn else self._steps.sizes
-        for gamma, smaller in zip(sizes, (*sizes[1:], None)):
-            self._trainer.reset(Z, kernel)
-            try:
-                converged = self._trainer.train(X, y, gamma)
-                self.last_gain = self._trainer.last_gain
-                return "; ".join(notes if converged else [*notes, "not converged"])
-            except (tf.errors.InvalidArgumentError, FloatingPointError):
-                if smaller is None:
-                    raise
-                notes = [f"step size {gamma} failed, {smaller} used"]
-        raise AssertionError("the last size returns or raises")
-
-    def _predict(self, X: AnyNDArray) -> Any:
-        return self._trainer.predict(X)
+from .training import (
+    CONJUGATE,
+    MONTE_CARLO,
+    RAMP,
+    GaussianProcess,
+    SVGPBaseline,
+    make_kernel,
+    relative_gain,
+)
 
 
 class BSVMBaseline(GaussianProcess):

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..atomic import whole_file
 from ..optional import require
 from .contests import LEVEL, contests
 from .machine import provenance
@@ -24,26 +23,15 @@ from .report import TIMES, summary, verdicts
 _MOST_CLASSES = 12
 
 
-def write_page(
-    comparisons: Sequence[Comparison], path: Path, *, command: str = "", pictures: bool = True
-) -> None:
+def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool = True) -> str:
     """
-    Write the page. An old file stays until the new file is complete.
-
     :param comparisons: comparisons in page order, even those that an interrupt prevented.
     :param command: the command that ran them, shown on the page.
     :param pictures: whether to draw pictures, which needs Matplotlib.
+    :return: the page.
     :raise ValueError: if no comparison has a score.
     :raise ImportError: if jinja2 is missing or, for pictures, Matplotlib.
-    :raise OSError: if the file cannot be written.
     """
-    text = page(comparisons, command=command, pictures=pictures)
-    with whole_file(path) as file:
-        file.write(text.encode())
-
-
-def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool = True) -> str:
-    """:return: the page; arguments and errors are as in `write_page`."""
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
@@ -67,7 +55,8 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
             methods=_methods(shown),
             has_M=not {*_methods(shown)} <= {*WITHOUT_M},
             provenance=provenance(),
-            kind=shown[0].kind,
+            metrics=shown[0].metrics,
+            losses=list(shown[0].losses),
             times=TIMES,
             level=f"{100 * LEVEL:g} %",
         )
@@ -108,7 +97,7 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
     if len(shown) < 2:
         return []
     each = [found for one in shown if (found := contests(one))]
-    held = [[found[number] for found in each] for number in range(len(shown[0].kind.losses))]
+    held = [[found[number] for found in each] for number in range(len(shown[0].losses))]
     models = dict.fromkeys(name for all_ in held for one in all_ for name in one.losses)
     leads = [Counter(name for one in all_ for name in one.leaders) for all_ in held]
     order = sorted(models, key=sum(leads, Counter()).__getitem__, reverse=True)

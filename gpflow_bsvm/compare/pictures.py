@@ -121,7 +121,7 @@ def _draw_times(
     for name, ax in zip(_DRAWN[comparison.settings.task], axes):
         mean = record["mean"][name]
         spread = record["std"][name]
-        label = comparison.kind.metrics[name].label
+        label = comparison.metrics[name].label
         ax.errorbar(seconds, mean, spread, marker="D", markersize=7, capsize=4, alpha=0.8, **style)
         ax.set(ylabel=f"held-out {label}", title=f"Held-out {label} against training time")
         ax.set(xscale="log", xlabel="seconds of a fit")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,50 +16,14 @@ from tqdm.auto import tqdm
 
 from .. import metrics
 from ..datasets import Dataset
-from ..metrics import METRICS, Loss, Metric
 from . import regression
-from .baselines import Baseline
+from .baselines import Baseline, KernelSettings, Skipped
 from .gp_baselines import make_baseline
 from .registry import default_baselines
 from .splits import Fold, check_counts, class_labels, folds
-from .task import KernelSettings, Skipped
 
 #: Labels [n] and predictions [n, K] of held-out rows.
 Held = tuple[AnyNDArray, AnyNDArray]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """
-    Scores of predictions P [n, K] for held-out labels y [n].
-
-    :ivar metrics: the metrics by name.
-    :ivar evaluate: a function that returns the values of all `metrics` for y and P, by name.
-    :ivar losses: functions that return row losses [n], for `metrics` that average over rows.
-    :ivar predict: a function that computes P of a fitted model for a fold's held-out rows.
-    """
-
-    metrics: Mapping[str, Metric]
-    evaluate: Callable[[AnyNDArray, AnyNDArray], dict[str, float]]
-    losses: Mapping[str, Loss]
-    predict: Callable[[Baseline, Fold], Any]
-
-
-#: P: probabilities of the C classes.
-OF_CLASSES = Kind(
-    METRICS,
-    metrics.evaluate,
-    metrics.LOSSES,
-    lambda model, fold: model.predict_proba(fold.X_test),
-)
-#: P: see `regression.columns`.
-OF_NUMBERS = Kind(
-    regression.METRICS,
-    regression.evaluate,
-    regression.LOSSES,
-    lambda model, fold: model.predict_numbers(fold.X_test, fold.y_test),
-)
-KINDS = {"classification": OF_CLASSES, "regression": OF_NUMBERS}
 
 
 @dataclass(frozen=True)
@@ -118,11 +81,13 @@ class Comparison:
     """
     All models on all folds of one data set. If `run` is interrupted, `fold_scores` keeps results.
 
-    :ivar kind: classes or numbers.
     :ivar models: the models to run, in the order of tables.
     :ivar labels: [C], see `class_labels`: class c is the label at index c. Empty for numbers.
+    :ivar metrics: the metrics of held-out predictions, by name.
+    :ivar losses: functions that return row losses [n], for `metrics` that average over rows.
     :ivar fold_scores: one `FoldScore` per fold and model.
-    :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
+    :ivar held_out: labels [n] and predictions [n, K] of each model, by fold: probabilities of the C
+        classes, or see `regression.columns`.
     """
 
     def __init__(
@@ -134,11 +99,14 @@ class Comparison:
         """
         self.dataset = dataset
         self.settings = settings
-        self.kind: Kind = KINDS[settings.task]
         if settings.task == "regression":
             self.labels = np.array([])
             self._y = dataset.y.astype(float)
+            self.metrics = regression.METRICS
+            self.losses = regression.LOSSES
         else:
+            self.metrics = metrics.METRICS
+            self.losses = metrics.LOSSES
             self.labels, self._y = class_labels(dataset)
             check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         default = default_baselines(len(self.labels), settings.fixed_kernel)
@@ -208,16 +176,22 @@ class Comparison:
                 start = time.perf_counter()
                 model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number)
                 train_seconds = time.perf_counter() - start
-                p = np.asarray(self.kind.predict(model, fold))
+                p = self._predict(model, fold)
                 again = time.perf_counter()  # traced by the first call
-                self.kind.predict(model, fold)
+                self._predict(model, fold)
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
-            scores = self.kind.evaluate(fold.y_test, p)
+            evaluate = metrics.evaluate if len(self.labels) else regression.evaluate
+            scores = evaluate(fold.y_test, p)
         except Exception as error:  # an error of one model must not end the comparison
-            return made(_reason(error), dict.fromkeys(self.kind.metrics, math.nan))
+            return made(_reason(error), dict.fromkeys(self.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
         return made(status, scores, train_seconds, predict_us, model.last_gain)
+
+    def _predict(self, model: Baseline, fold: Fold) -> AnyNDArray:
+        if len(self.labels):
+            return np.asarray(model.predict_proba(fold.X_test))
+        return np.asarray(model.predict_numbers(fold.X_test, fold.y_test))
 
 
 def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tqdm:

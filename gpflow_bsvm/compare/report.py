@@ -82,7 +82,7 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
 def table(comparison: Comparison) -> str:
     """:return: the comparison as lines of at most 110 characters; "*" marks `Contest.leaders`."""
     records = summary(comparison.fold_scores)
-    metrics = comparison.kind.metrics
+    metrics = comparison.metrics
     stars = len(records) > 1 and not comparison.ended_early
     best = {held.score: held.leaders for held in contests(comparison)} if stars else {}
     metric_cells = {name: _column(name, records, best.get(name, [])) for name in metrics}
@@ -110,7 +110,7 @@ def verdicts(comparison: Comparison) -> list[str]:
         return []
     records = summary(comparison.fold_scores)
     seconds = {one["model"]: one["median"]["train_seconds"] for one in records}
-    labels = {name: metric.label for name, metric in comparison.kind.metrics.items()}
+    labels = {name: metric.label for name, metric in comparison.metrics.items()}
     names = [name for name in comparison.held_out if name in held[0].losses]
     return [
         f"{one} is {_verdict(held, one, other, labels)}; "

@@ -1,7 +1,4 @@
-"""Training of GPflow's SVGP.
-
-A `Trainer` keeps one model and its compiled steps for all folds, so that they are traced only once.
-"""
+"""GPflow's SVGP, trained to convergence by natural gradients and Adam."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -17,9 +15,12 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.kernels import Constant, Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
+from scipy import stats
 
+from ..engine.shared_graph import Compiled
 from ..priors import set_default_priors
-from .task import KernelSettings
+from . import regression
+from .baselines import Baseline, KernelSettings, Task
 
 #: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
 #: step), and the relative change of the ELBO that ends them, as for `VEM`. On the bundled sets,
@@ -54,6 +55,16 @@ class NaturalGradientSteps:
     rounds: int = 20
 
 
+#: For GPflow's Softmax, whose ELBO is a mean of 100 draws, too noisy to judge convergence by single
+#: values. Steps of size 1 overshoot to NaN within ten steps.
+MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
+#: For GPflow's RobustMax, which is far from log-concave: at a start from the prior, even steps of
+#: 0.01 make the covariance indefinite.
+RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
+#: For GPflow's Gaussian, for which a step of size 1 is exact.
+CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
+
+
 def make_kernel(settings: KernelSettings, num_features: int) -> Kernel:
     """:return: a kernel; if it is learned, with priors and one lengthscale per feature."""
     shape = (num_features,) if settings.learn else ()
@@ -65,29 +76,76 @@ def make_kernel(settings: KernelSettings, num_features: int) -> Kernel:
     return kernel
 
 
-class Trainer:
-    """
-    A model of fixed size, and its compiled steps.
+@Compiled
+def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
+    """:return: `regression.columns`, [N, 2 + T]; quantiles are Gaussian by default."""
+    mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
+    log_p = likelihood.predict_log_density(X, Fmu, Fvar, Y)[:, None]
+    if hasattr(likelihood, "predict_quantiles"):
+        quantiles = likelihood.predict_quantiles(Fmu, Fvar, regression.LEVELS)[:, 0]
+    else:
+        quantiles = mean + tf.sqrt(variance) * stats.norm.ppf(regression.LEVELS)
+    return tf.concat([mean, log_p, quantiles], axis=1)
 
-    :ivar last_gain: the relative increase of the ELBO in the last rounds of learning the kernel,
-        or, with a fixed kernel, in the last steps.
+
+class GaussianProcess(Baseline):
+    """:ivar model: the latest model."""
+
+    model: Any
+
+    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
+        """See `Baseline`."""
+        columns = _columns.bind(self.model.likelihood)
+        mean, variance = self.model.predict_f(X)
+        return np.asarray(columns(X, mean, variance, y[:, None]))
+
+
+class SVGPBaseline(GaussianProcess):
+    """
+    `gpflow.models.SVGP`, trained on all data: GPflow's compiled `NaturalGradient` alternates with
+    Adam on kernel and likelihood until the ELBO converges. All folds of equal shapes share a model
+    and its compiled steps, so that they are traced only once.
     """
 
     def __init__(
-        self,
-        likelihood: Likelihood,
-        Z: AnyNDArray,
-        kernel: KernelSettings,
-        steps: NaturalGradientSteps,
+        self, likelihood: Callable[[], Likelihood], steps: NaturalGradientSteps | None = None
     ) -> None:
-        """:param Z: [M, D]; only its shape (and the kernel's) matters; `reset` sets the values."""
+        """:param likelihood: a function that makes the likelihood; it is called once."""
+        self._likelihood = likelihood()
+        self._steps = steps or NaturalGradientSteps()
+        self._shape: Any = None  #: of the model: M, D, and the options of the kernel
+        self._begun = [variable.numpy() for variable in self._likelihood.trainable_variables]
+
+    def _fit(self, task: Task) -> str:
+        """Fit the model; after a failure, try the next smaller step size, and note it."""
+        kernel = task.kernel
+        notes = list[str]()
+        shape = (task.Z.shape, kernel.learn, bool(kernel.offset))
+        if shape != self._shape:
+            self._shape = shape
+            self._make(task.Z, kernel)
+        sizes = self._steps.learning if kernel.learn else self._steps.sizes
+        for gamma, smaller in zip(sizes, (*sizes[1:], None)):
+            self._reset(task.Z, kernel)
+            try:
+                converged = self._train(task, gamma)
+                return "; ".join(notes if converged else [*notes, "not converged"])
+            except (tf.errors.InvalidArgumentError, FloatingPointError):
+                if smaller is None:
+                    raise
+                notes = [f"step size {gamma} failed, {smaller} used"]
+        raise AssertionError("the last size returns or raises")
+
+    def _predict(self, X: AnyNDArray) -> Any:
+        return self._predict_y(X)
+
+    def _make(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
+        """Make a model for Z [M, D] and a kernel, of any values, and its compiled steps."""
+        likelihood = self._likelihood
         num_latents = likelihood.latent_dim or 1
         own = make_kernel(kernel, Z.shape[1])
         self.model = gpflow.models.SVGP(own, likelihood, Z, num_latent_gps=num_latents)
-        self._steps = steps
-        self._learn = kernel.learn
         self._variables = self.model.kernel.trainable_variables + likelihood.trainable_variables
-        self._begun = [variable.numpy() for variable in likelihood.trainable_variables]
         # GPflow's Bernoulli accepts only floats as labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
         # Folds may differ by a row: without signatures, each new length would be traced again.
@@ -99,11 +157,11 @@ class Trainer:
         self._adam.build(self._variables)
         # Graphs do not need AutoGraph: rewriting GPflow's sources would take most of the tracing.
         graph = partial(tf.function, autograph=False)
-        self.predict = graph(lambda X: self.model.predict_y(X)[0], input_signature=[X])
+        self._predict_y = graph(lambda X: self.model.predict_y(X)[0], input_signature=[X])
         self._natural_step = graph(self._step_q, input_signature=data)
         self._learning_step = graph(self._step_both, input_signature=data)
 
-    def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
+    def _reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Reset q to the prior, with these inducing points and hyperparameters."""
         model = self.model
         model.inducing_variable.Z.assign(Z)
@@ -117,7 +175,7 @@ class Trainer:
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
 
-    def train(self, X: AnyNDArray, y: AnyNDArray, gamma: float) -> bool:
+    def _train(self, task: Task, gamma: float) -> bool:
         """
         If requested, learn kernel and likelihood by up to `KERNEL_ROUNDS` rounds of a
         natural-gradient step on q and an Adam step on the rest, at fixed inducing points. Then make
@@ -127,10 +185,10 @@ class Trainer:
         :return: True if both phases have converged.
         :raise FloatingPointError: if q or ELBO is not finite, or the last ELBO is below the first.
         """
-        data = tf.constant(X), tf.constant(y[:, None].astype(self._label_dtype))
+        data = tf.constant(task.X), tf.constant(task.y[:, None].astype(self._label_dtype))
         steps = self._elbos(self._natural_step, MAX_STEPS, data, gamma)
         phases = [(steps, self._steps.window, TOLERANCE)]
-        if self._learn:
+        if task.kernel.learn:
             rounds = self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma)
             phases.insert(0, (rounds, self._steps.rounds, KERNEL_TOLERANCE))
         ends = [self._ascend(elbos, window, tol) for elbos, window, tol in phases]

@@ -12,9 +12,9 @@ from sklearn.datasets import make_moons
 
 from gpflow_bsvm import BSVMClassifier, inference, prediction
 from gpflow_bsvm.compare import baselines, gp_baselines, regression, training
+from gpflow_bsvm.compare.baselines import KernelSettings, Skipped
 from gpflow_bsvm.compare.gp_baselines import make_baseline
 from gpflow_bsvm.compare.registry import BASELINES
-from gpflow_bsvm.compare.task import KernelSettings, Skipped
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 
@@ -98,7 +98,7 @@ def test_svgp_ends_where_l_bfgs_does(num_classes):
 
 def test_the_rules_are_those_that_the_notes_tell():
     assert training.KERNEL_TOLERANCE == inference.VEM().tol == 1e-4
-    rounds = training.NaturalGradientSteps().rounds, gp_baselines.MONTE_CARLO.rounds
+    rounds = training.NaturalGradientSteps().rounds, training.MONTE_CARLO.rounds
     assert rounds == (20, 100)
     ours, theirs = (BASELINES[name].description for name in ("bsvm", "svgp"))
     assert "two successive rounds raise its bound by less than 0.01 %" in ours
@@ -172,16 +172,16 @@ def test_predictions_that_are_not_finite_are_refused():
 
 @pytest.mark.slow
 def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
-    steps, train = [], training.Trainer.train
+    steps, train = [], training.SVGPBaseline._train
 
-    def fails_at_1(trainer, X, y, gamma):
+    def fails_at_1(svgp, task, gamma):
         steps.append(gamma)
         if gamma == 1.0:
-            trainer.model.q_mu.assign(np.full((10, 1), 1e3))
+            svgp.model.q_mu.assign(np.full((10, 1), 1e3))
             raise FloatingPointError
-        return train(trainer, X, y, gamma)
+        return train(svgp, task, gamma)
 
-    monkeypatch.setattr(training.Trainer, "train", fails_at_1)
+    monkeypatch.setattr(training.SVGPBaseline, "_train", fails_at_1)
     X, y, Z = fold(0)
     model = make_baseline("svgp", 2)
     model.fit(X, y, Z, KERNEL, 0)
@@ -241,15 +241,15 @@ def test_an_exact_elbo_settles_by_its_last_change():
 def test_robustmax_starts_with_small_steps(monkeypatch):
     sizes = []
 
-    class Step(training.Trainer):
-        def __init__(self, *args):
-            super().__init__(*args)
+    class Step(training.SVGPBaseline):
+        def _make(self, *args):
+            super()._make(*args)
             self._natural_step = self._spied(self._natural_step)
 
         def _spied(self, step):
             return lambda *data: sizes.append(float(self._gamma)) or step(*data)
 
-    monkeypatch.setattr(gp_baselines, "Trainer", Step)
+    monkeypatch.setattr(gp_baselines, "SVGPBaseline", Step)
     model = make_baseline("svgp-robustmax", 3)
     model.fit(*three_blobs(), KERNEL, 0)
     np.testing.assert_allclose(sizes[:3], [1 / 60, 1.2 / 60, 1.44 / 60])
