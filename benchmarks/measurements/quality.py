@@ -32,9 +32,8 @@ from store import RESULTS, Kept
 
 from gpflow_bsvm import BSVMClassifier, metrics
 from gpflow_bsvm.compare.baselines import KernelSettings
-from gpflow_bsvm.compare.gp_baselines import make_baseline
-from gpflow_bsvm.compare.splits import Fold, folds
-from gpflow_bsvm.compare.training import SVGPBaseline
+from gpflow_bsvm.compare.gp_baselines import SVGPBaseline, make_baseline
+from gpflow_bsvm.compare.protocol import Fold, folds
 from gpflow_bsvm.likelihoods import Probit
 
 from ._common import numbered

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..optional import require
-from .contests import LEVEL, contests
 from .machine import provenance
 from .pictures import draw
 from .protocol import Comparison
 from .registry import BASELINES, WITHOUT_M
-from .report import TIMES, summary, verdicts
+from .report import LEVEL, TIMES, contests, summary, verdicts
 
 #: Largest number of classes listed by name.
 _MOST_CLASSES = 12
@@ -67,6 +66,9 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
     """:return: the template's values for one data set."""
     dataset = comparison.dataset
     held = contests(comparison)
+    drawn = io.BytesIO()
+    if pictures and comparison.held_out:
+        draw(comparison, drawn)
     counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
     return {
         "name": dataset.name,
@@ -78,15 +80,8 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
         "leaders": {one.score: one.leaders for one in held},
         "contests": held,
         "verdicts": verdicts(comparison),
-        "picture": _picture(comparison) if pictures and comparison.held_out else None,
+        "picture": base64.b64encode(drawn.getvalue()).decode(),
     }
-
-
-def _picture(comparison: Comparison) -> str:
-    """:return: the picture of `pictures.draw`, as a data URL."""
-    drawn = io.BytesIO()
-    draw(comparison, drawn)
-    return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
 
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:

@@ -1,29 +1,111 @@
-"""The protocol: the folds, scaling, kernel and inducing points that all models share."""
+"""
+The protocol: the folds, scaling, kernel and inducing points that all models share. A process can
+run all models, or several processes one model of one data set at a time.
+"""
 
 from __future__ import annotations
 
+from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow in a new process
+
+import atexit
+import gc
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
+from threading import RLock
 
+import joblib
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tqdm.auto import tqdm
 
 from .. import metrics
 from ..datasets import Dataset
+from ..estimators.labels import number
+from ..inducing_points.points import kmeans
+from ..tables.labels import check_are_classes
 from . import regression
 from .baselines import Baseline, KernelSettings, Skipped
 from .gp_baselines import make_baseline
 from .registry import default_baselines
-from .splits import Fold, check_counts, class_labels, folds
 
 #: Labels [n] and predictions [n, K] of held-out rows.
 Held = tuple[AnyNDArray, AnyNDArray]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """
+    :ivar X: [n, D], standardized training rows; y: [n]; Z: [M, D].
+    :ivar X_test: [N - n, D], scaled like X; y_test: [N - n].
+    :ivar test: [N - n], indices of test rows in the data.
+    """
+
+    number: int
+    X: AnyNDArray
+    y: AnyNDArray
+    Z: AnyNDArray
+    X_test: AnyNDArray
+    y_test: AnyNDArray
+    test: AnyNDArray
+
+
+def folds(
+    X: AnyNDArray, y: AnyNDArray, num_folds: int = 10, seed: int = 0, num_inducing: int = 100
+) -> Iterator[Fold]:
+    """
+    Yield folds of shuffled rows, scaled by their training part and, for classes, stratified.
+
+    :param X: [N, D]; y: [N], in 0..C-1 (see `class_labels`), or floats, which are standardized with
+        the training part.
+    :param seed: seed of the shuffle; the inducing points of fold k use seed + k.
+    :param num_inducing: maximum number of inducing points, found by k-means on the training part;
+        fewer distinct rows give fewer points.
+    """
+    numbers = y.dtype.kind == "f"
+    splits = (KFold if numbers else StratifiedKFold)(num_folds, shuffle=True, random_state=seed)
+    medians = SimpleImputer(strategy="median", keep_empty_features=True)
+    scaler = make_pipeline(medians, StandardScaler())
+    for fold, (train, test) in enumerate(splits.split(X, y)):
+        X_train = scaler.fit_transform(X[train])
+        most = min(num_inducing, len(np.unique(X_train, axis=0)))
+        Z = kmeans(X_train, most, seed=seed + fold)
+        labels = (y - y[train].mean()) / (y[train].std() or 1.0) if numbers else y
+        X_test = scaler.transform(X[test])
+        yield Fold(fold, X_train, labels[train], Z, X_test, labels[test], test)
+
+
+def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    :return: labels [C], sorted or in the order of their type, and y [N], their indices.
+    :raise ValueError: for a single label, or labels that look like a regression target.
+    """
+    labels = np.array(dataset.order) if dataset.order else np.unique(dataset.y)
+    check_are_classes(labels.tolist(), len(dataset.y), dataset.name)
+    return labels, number(dataset.y, labels)
+
+
+def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) -> None:
+    """:raise ValueError: unless every class has a row for every fold."""
+    fewest = counts.min()
+    if fewest >= folds:
+        return
+    few = np.count_nonzero(counts < folds)
+    others = f" (one of {few} such classes)" if few > 1 else ""
+    advice = f"at most {fewest} folds are possible" if fewest > 1 else "at least 2 are needed"
+    raise ValueError(
+        f"{name} has {fewest} row(s) of class {labels[counts.argmin()]!s}{others}, too few for "
+        f"{folds} folds: {advice}"
+    )
 
 
 @dataclass(frozen=True)
@@ -75,6 +157,10 @@ class FoldScore:
     def ok(self) -> bool:
         """:return: True if there are scores."""
         return self.status.startswith("ok")
+
+
+#: The number of a comparison, a model, and its `fold_scores` and `held_out`.
+Result = tuple[int, str, list[FoldScore], dict[str, dict[int, Held]]]
 
 
 class Comparison:
@@ -195,10 +281,7 @@ class Comparison:
 
 
 def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tqdm:
-    """
-    :param progress: whether to show a bar (None: on terminals).
-    :return: a single bar for all fits.
-    """
+    """:return: a single bar for all fits; `progress`: whether to show it (None: on terminals)."""
     total = sum(one.num_fits for one in comparisons)
     return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)
 
@@ -208,3 +291,57 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Skipped):
         return f"skipped: {first}"
     return f"failed: {type(error).__name__}: {first}"
+
+
+def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator[Comparison]:
+    """
+    Run comparisons, and yield each comparison when all its models are done.
+
+    :param jobs: number of processes, which share the cores; 1: this process.
+    :param bar: the comparisons' `progress_bar`.
+    :raise ChildProcessError: if a process was killed; finished models are kept.
+    """
+    if jobs == 1:
+        for comparison in comparisons:
+            comparison.run(bar)
+            yield comparison
+        return
+    try:
+        for number, model, scores, held_out in _results(comparisons, jobs):
+            comparison = comparisons[number]
+            comparison.add(scores, held_out)
+            bar.set_postfix_str(f"{comparison.dataset.name}: {model}")
+            bar.update(comparison.settings.folds)
+            if not comparison.ended_early:
+                yield comparison
+    except BrokenProcessPool as error:
+        reason = "a process was killed, perhaps for lack of memory: --jobs 1 needs less"
+        raise ChildProcessError(reason) from error
+
+
+def _results(comparisons: Sequence[Comparison], jobs: int) -> Iterator[Result]:
+    """Yield results of single models as they arrive."""
+    threads = max(1, joblib.cpu_count() // jobs)
+    tasks = [
+        joblib.delayed(_one_model)(number, one.dataset, one.settings, model, threads)
+        for number, one in enumerate(comparisons)
+        for model in one.models
+    ]
+    # Without max_nbytes, joblib would write large arrays to files.
+    pool = joblib.Parallel(
+        min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1, max_nbytes=None
+    )
+    yield from pool(tasks)
+
+
+def _one_model(
+    number: int, dataset: Dataset, settings: Settings, model: str, threads: int
+) -> Result:
+    """:return: the arguments `number` and `model`, and the results of the model on all folds."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    atexit.register(gc.freeze)  # collecting graphs at the end would take seconds
+    tqdm.set_lock(RLock())  # its default lock would be leaked when an interrupt ends this process
+    comparison = Comparison(dataset, settings, [model])
+    comparison.run(progress=False)
+    return number, model, comparison.fold_scores, comparison.held_out

@@ -27,10 +27,7 @@ LEVELS = tuple(np.linspace(0.05, 0.95, 10))
 
 
 def columns(mean: Any, log_density: Any, quantiles: Any) -> AnyNDArray:
-    """
-    :param mean: [n]; log_density: [n], of the true y; quantiles: [n, T], at `LEVELS`.
-    :return: all columns together, [n, 2 + T].
-    """
+    """:return: [n, 2 + T]: means, log densities of the true y, and quantiles at `LEVELS`."""
     return np.column_stack([mean, log_density, quantiles])
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.datasets import make_moons
 
 from gpflow_bsvm import BSVMClassifier, inference, prediction
-from gpflow_bsvm.compare import baselines, gp_baselines, regression, training
+from gpflow_bsvm.compare import baselines, gp_baselines, regression
 from gpflow_bsvm.compare.baselines import KernelSettings, Skipped
 from gpflow_bsvm.compare.gp_baselines import make_baseline
 from gpflow_bsvm.compare.registry import BASELINES
@@ -29,7 +29,7 @@ def fold(seed, num_rows=60):
 @pytest.mark.parametrize("settings", [(), (True,), (True, 2.0)])
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
 def test_a_refit_forgets_the_last_one(name, settings, monkeypatch):
-    monkeypatch.setattr(training, "KERNEL_ROUNDS", 5)
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 5)
     kernel = KernelSettings(1.0, 4.0, *settings)
     model, X = make_baseline(name, 2), fold(0)[0]
     answers = []
@@ -42,7 +42,9 @@ def test_a_refit_forgets_the_last_one(name, settings, monkeypatch):
 
 def test_an_offset_is_a_constant_in_the_kernel():
     X = fold(0)[0]
-    plain, offset = (training.make_kernel(KernelSettings(1.0, 4.0, True, c), 2) for c in (0.0, 2.0))
+    plain, offset = (
+        gp_baselines.make_kernel(KernelSettings(1.0, 4.0, True, c), 2) for c in (0.0, 2.0)
+    )
     np.testing.assert_allclose(offset(X), plain(X) + 2.0)
 
 
@@ -50,7 +52,7 @@ def test_an_offset_is_a_constant_in_the_kernel():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "bsvm-augmented", "svgp"])
 def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
-    monkeypatch.setattr(training, "KERNEL_ROUNDS", 40)
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 40)
     X, y, Z = fold(0)
     ends = []
     for learn in (False, True):
@@ -72,7 +74,7 @@ def learned(name, num_classes):
     X, y, Z = fold(0)
     baseline = make_baseline(name, num_classes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "KERNEL_ROUNDS", 2)
+        patch.setattr(gp_baselines, "KERNEL_ROUNDS", 2)
         baseline.fit(X, y if num_classes else np.sin(2 * X[:, 0]), Z, LEARN, 0)
     return baseline
 
@@ -88,17 +90,17 @@ def test_svgp_ends_where_l_bfgs_does(num_classes):
     data = X, y[:, None].astype(float)
     loss = svgp.model.training_loss_closure(data, compile=False)
     ended = -loss().numpy()
-    assert svgp.note == "" and abs(svgp.last_gain) <= training.KERNEL_TOLERANCE
+    assert svgp.note == "" and abs(svgp.last_gain) <= gp_baselines.KERNEL_TOLERANCE
     assert gpflow.utilities.parameter_dict(svgp.model.inducing_variable)[".Z"].trainable
     gpflow.set_trainable(svgp.model.inducing_variable, False)
     best = minimise(loss, svgp.model.trainable_variables, maxiter=1000)
-    assert -best.fun - ended < 10 * training.KERNEL_TOLERANCE * abs(best.fun)
+    assert -best.fun - ended < 10 * gp_baselines.KERNEL_TOLERANCE * abs(best.fun)
     assert -best.fun - ended > -1e-6 * abs(best.fun)
 
 
 def test_the_rules_are_those_that_the_notes_tell():
-    assert training.KERNEL_TOLERANCE == inference.VEM().tol == 1e-4
-    rounds = training.NaturalGradientSteps().rounds, training.MONTE_CARLO.rounds
+    assert gp_baselines.KERNEL_TOLERANCE == inference.VEM().tol == 1e-4
+    rounds = gp_baselines.NaturalGradientSteps().rounds, gp_baselines.MONTE_CARLO.rounds
     assert rounds == (20, 100)
     ours, theirs = (BASELINES[name].description for name in ("bsvm", "svgp"))
     assert "two successive rounds raise its bound by less than 0.01 %" in ours
@@ -172,7 +174,7 @@ def test_predictions_that_are_not_finite_are_refused():
 
 @pytest.mark.slow
 def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
-    steps, train = [], training.SVGPBaseline._train
+    steps, train = [], gp_baselines.SVGPBaseline._train
 
     def fails_at_1(svgp, task, gamma):
         steps.append(gamma)
@@ -181,7 +183,7 @@ def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
             raise FloatingPointError
         return train(svgp, task, gamma)
 
-    monkeypatch.setattr(training.SVGPBaseline, "_train", fails_at_1)
+    monkeypatch.setattr(gp_baselines.SVGPBaseline, "_train", fails_at_1)
     X, y, Z = fold(0)
     model = make_baseline("svgp", 2)
     model.fit(X, y, Z, KERNEL, 0)
@@ -208,7 +210,7 @@ def three_blobs():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "one-vs-rest", "svgp", "svgp-robustmax"])
 def test_a_refit_on_three_classes_forgets_the_last_one(name, monkeypatch):
-    monkeypatch.setattr(training, "KERNEL_ROUNDS", 20)
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 20)
     (X, y, Z), model = three_blobs(), make_baseline(name, 3)
     answers = []
     for learn in (False, True, False):
@@ -224,24 +226,24 @@ def test_a_noisy_elbo_settles_within_its_noise():
     noise = np.random.default_rng(0).normal(size=60)
     rise = -1000 * np.exp(-np.arange(60))
     elbos = list(rise + noise - 500)
-    steps = [t for t in range(1, 61) if training._settled(elbos[:t], 5, 1e-5)]
+    steps = [t for t in range(1, 61) if gp_baselines._settled(elbos[:t], 5, 1e-5)]
     assert 10 < steps[0] < 20  # the last 10 steps are flat but for noise
-    assert not any(training._settled(list(np.arange(t) - 1e4), 5, 1e-5) for t in range(1, 60))
+    assert not any(gp_baselines._settled(list(np.arange(t) - 1e4), 5, 1e-5) for t in range(1, 60))
 
 
 def test_an_exact_elbo_settles_by_its_last_change():
-    assert training._settled([-900.0, -100.0, -99.9995], 1, 1e-5)
-    assert training._settled([-100.0, -100.0005], 1, 1e-5)
-    assert not training._settled([-100.0, -99.99], 1, 1e-5)
-    assert training._settled([-100.0, -99.99], 1, 1e-3)
-    assert not training._settled([-100.0], 1, 1e-5)
+    assert gp_baselines._settled([-900.0, -100.0, -99.9995], 1, 1e-5)
+    assert gp_baselines._settled([-100.0, -100.0005], 1, 1e-5)
+    assert not gp_baselines._settled([-100.0, -99.99], 1, 1e-5)
+    assert gp_baselines._settled([-100.0, -99.99], 1, 1e-3)
+    assert not gp_baselines._settled([-100.0], 1, 1e-5)
 
 
 @pytest.mark.slow
 def test_robustmax_starts_with_small_steps(monkeypatch):
     sizes = []
 
-    class Step(training.SVGPBaseline):
+    class Step(gp_baselines.SVGPBaseline):
         def _make(self, *args):
             super()._make(*args)
             self._natural_step = self._spied(self._natural_step)

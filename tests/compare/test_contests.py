@@ -7,7 +7,7 @@ import pytest
 from comparisons import made_up, numbers, three
 from scipy import stats
 
-from gpflow_bsvm.compare import contests, report
+from gpflow_bsvm.compare import report
 from gpflow_bsvm.compare.protocol import Comparison
 
 # --- losses and intervals ------------------------------------------------------------------------
@@ -30,7 +30,7 @@ def test_losses_of_rows_have_the_metric_as_mean(done):
 
 
 def contest(done, score):
-    found = {one.score: one for one in contests.contests(done)}
+    found = {one.score: one for one in report.contests(done)}
     return found.get(score)
 
 
@@ -59,13 +59,13 @@ def test_a_contest_is_paired_t_tests_at_a_level_for_all_pairs():
 @pytest.mark.filterwarnings("error")  # Student's t of equal numbers would warn
 def test_equal_losses_have_no_spread():
     losses = np.full(7, 0.7)
-    assert contests._interval(losses, 0.95) == (losses.mean(),) * 3
-    assert contests._interval(losses[:1], 0.95) == (0.7, 0.7, 0.7)
+    assert report._interval(losses, 0.95) == (losses.mean(),) * 3
+    assert report._interval(losses[:1], 0.95) == (0.7, 0.7, 0.7)
 
 
 def test_equal_predictions_tie():
     done = made_up({"a": 1.0, "b": 1.0})
-    for held in contests.contests(done):
+    for held in report.contests(done):
         assert held.leaders == ["a", "b"] and held.behind["a", "b"] == (0, 0, 0)
 
 

@@ -13,7 +13,7 @@ import pytest
 from comparisons import FAILED, NASTY, Reader, made_up, three
 from matplotlib import image
 
-from gpflow_bsvm.compare import contests, page, pictures, report
+from gpflow_bsvm.compare import page, pictures, report
 from gpflow_bsvm.compare.protocol import Comparison
 
 # --- the page ------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def test_the_page_shows_what_came_out(written):
     read = Reader(path.read_text(encoding="utf-8"))
     assert read.text.count(NASTY) > 3
     for one in sets:
-        for held in contests.contests(one):
+        for held in report.contests(one):
             for name in list(held.losses)[1:]:
                 lost = held.behind[name, held.best]
                 ends = ", ".join(map(page.rounded, (lost.low, lost.high)))
@@ -93,7 +93,7 @@ def test_bold_are_the_best_and_their_ties():
     scores = text[text.index("<caption>Scores") :]
     rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', scores, flags=re.S)[:3]
     bold = [name for name, cells in rows if "<b>" in cells.split("</td>")[2]]  # of NLL
-    assert bold == contests.contests(three())[-1].leaders
+    assert bold == report.contests(three())[-1].leaders
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_an_early_end_is_told():
 
 def test_sets_that_are_won_are_counted():
     sets = [three(), three(name="again")]
-    leaders = [held.leaders for held in contests.contests(sets[0])]
+    leaders = [held.leaders for held in report.contests(sets[0])]
     expected = {
         name: [(2 * (name in best), 2) for best in leaders] for name in ("bsvm", "svgp", "svc")
     }
