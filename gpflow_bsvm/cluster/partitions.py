@@ -71,8 +71,7 @@ class Cluster:
         """
         :param partitions: whether each future belongs to one partition; errors then name it.
         :return: the results of the futures.
-        :raise ConnectionError: if the cluster is gone.
-        :raise Exception: for any error of a task, such as bad data.
+        :raise ConnectionError: if the cluster is gone; errors of tasks, such as bad data, remain.
         """
         with self._own_errors(futures, partitions):
             found: list[Any] = self._client.gather(futures)
@@ -127,8 +126,7 @@ class Partitions(Remote):
         views: tuple[Callable[[Any], Any], ...] = (),
     ) -> None:
         """
-        :param parts: futures of the chunks of each partition.
-        :param rows: number of rows of each partition.
+        :param parts: futures of the chunks of each partition; rows: number of rows of each.
         :param views: functions of a chunk, applied in turn.
         """
         self.cluster = cluster
@@ -167,24 +165,17 @@ class Partitions(Remote):
         return all_together(self.cluster.results(self.run(_digests_of)))
 
     def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:
-        """
-        :param function: a function of a partition (a `Source`) and its part of `along`.
-        :return: futures of the function's results, one per partition.
-        """
+        """:return: futures of the function of each partition (a `Source`) and its `along`."""
         structure = tf.nest.map_structure(lambda _: None, along)
         work = self.cluster.send(functools.partial(_work, function, self._views, structure))
-        ends = np.cumsum(self._rows)[:-1]
-        columns = [np.split(np.asarray(column), ends) for column in tf.nest.flatten(along)]
-        number = len(self._parts)
-        beside = [[column[n] for column in columns] for n in range(number)]
-        return self.cluster.map(_call, [work] * number, self._parts, beside)
+        ends = np.cumsum(self._rows)
+        columns = [np.asarray(column) for column in tf.nest.flatten(along)]
+        beside = [[column[end - n : end] for column in columns] for end, n in zip(ends, self._rows)]
+        return self.cluster.map(_call, [work] * len(ends), self._parts, beside)
 
 
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
-    """
-    :param found: the `digests` of each nonempty partition.
-    :return: the combined digests.
-    """
+    """:return: the combined `digests` of all nonempty partitions."""
     parts = {name: digest(str([one[name] for one in found])) for name in found[0]}
     return {name: f"{len(found)} partitions ({text})" for name, text in parts.items()}
 

@@ -235,10 +235,7 @@ class Arff(Format):
     """An ARFF file. Attributes with a list of values are words; ? means a missing value."""
 
     def __init__(self, path: str, head: str, encoding: str) -> None:
-        """
-        :param head: the first lines.
-        :raise ValueError: if they do not declare the columns.
-        """
+        """:raise ValueError: if the first lines, `head`, do not declare the columns."""
         lines = head.split("\n")  # counted as in `_rows`: a form feed does not end a line
         ends = [n for n, line in enumerate(lines, 1) if re.match(r"(?i)\s*@data\b", line)]
         if not ends:

@@ -48,10 +48,7 @@ class Survey:
     """
 
     def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
-        """
-        :param file: the first file.
-        :param files: pairs of a file's path and the number of rows before it; filled later.
-        """
+        """:param files: pairs of a file's path and the number of rows before it; filled later."""
         self.name = name
         self.kind = file.types[name]
         self.rows = 0
@@ -171,8 +168,7 @@ class Survey:
 
     def column(self, comma: bool) -> Column:
         """
-        :param comma: whether another column has a decimal comma.
-        :return: how to read the column.
+        :return: how to read the column; `comma` states that another one has a decimal comma.
         :raise ValueError: if it cannot be read; the message has the reason and advice.
         """
         if self.name in self._reading.dates:

@@ -72,10 +72,7 @@ class Text(Format):
     """A text table. Its values are the strings in the file; a column's name may be ""."""
 
     def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
-        """
-        :param head: the first lines.
-        :raise ValueError: if they have no header.
-        """
+        """:raise ValueError: if the first lines, `head`, have no header."""
         self.path = path
         self.encoding = encoding
         names = reading.names
@@ -195,10 +192,7 @@ class Text(Format):
 
 
 def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
-    """
-    :return: the tables in the files, with columns from folder names.
-    :raise ValueError: see `open_format`.
-    """
+    """:return: the tables in the files, with columns from folder names."""
     files = [open_format(path, reading) for path in paths]
     folders = folders_of(paths, reading.is_prediction)
     return [Partition(file, own) if own else file for file, own in zip(files, folders)]
