@@ -12,6 +12,7 @@ import contextlib
 import functools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import gpflow
@@ -115,29 +116,25 @@ class Cluster:
             ) from error
 
 
+@dataclass
 class Partitions(Remote):
-    """Rows on the workers, converted by `views`, which are functions of a chunk."""
+    """
+    Rows on the workers.
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        parts: list[Any],
-        rows: tuple[int, ...],
-        views: tuple[Callable[[Any], Any], ...] = (),
-    ) -> None:
-        """
-        :param parts: futures of the chunks of each partition; rows: number of rows of each.
-        :param views: functions of a chunk, applied in turn.
-        """
-        self.cluster = cluster
-        self._parts = parts
-        self._rows = rows
-        self._views = views
+    :ivar parts: futures of the chunks of each partition.
+    :ivar rows: number of rows of each partition.
+    :ivar views: functions that convert each chunk, applied in turn.
+    """
+
+    cluster: Cluster
+    parts: list[Any]
+    rows: tuple[int, ...]
+    views: tuple[Callable[[Any], Any], ...] = ()
 
     @property
     def num_rows(self) -> int:
         """:return: N."""
-        return sum(self._rows)
+        return sum(self.rows)
 
     def has_room(self, num_bytes: float) -> bool:
         """See `Remote`; rows do not count: Dask moves them to disk if memory is short."""
@@ -145,10 +142,8 @@ class Partitions(Remote):
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
         """See `Remote`."""
-        seen = Partitions(self.cluster, self._parts, self._rows, (*self._views, project))
-        if not keep:
-            return seen
-        return Partitions(self.cluster, seen.run(_chunks_of), self._rows)
+        seen = replace(self, views=(*self.views, project))
+        return replace(self, parts=seen.run(_chunks_of), views=()) if keep else seen
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `Remote`."""
@@ -167,11 +162,11 @@ class Partitions(Remote):
     def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:
         """:return: futures of the function of each partition (a `Source`) and its `along`."""
         structure = tf.nest.map_structure(lambda _: None, along)
-        work = self.cluster.send(functools.partial(_work, function, self._views, structure))
-        ends = np.cumsum(self._rows)
+        work = self.cluster.send(functools.partial(_work, function, self.views, structure))
+        ends = np.cumsum(self.rows)
         columns = [np.asarray(column) for column in tf.nest.flatten(along)]
-        beside = [[column[end - n : end] for column in columns] for end, n in zip(ends, self._rows)]
-        return self.cluster.map(_call, [work] * len(ends), self._parts, beside)
+        beside = [[column[end - n : end] for column in columns] for end, n in zip(ends, self.rows)]
+        return self.cluster.map(_call, [work] * len(ends), self.parts, beside)
 
 
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:

@@ -17,7 +17,6 @@ from .formats import (
     Arff,
     Format,
     Parquet,
-    Partition,
     SVMLight,
     check_width,
     in_batches,
@@ -194,8 +193,10 @@ class Text(Format):
 def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
     """:return: the tables in the files, with columns from folder names."""
     files = [open_format(path, reading) for path in paths]
-    folders = folders_of(paths, reading.is_prediction)
-    return [Partition(file, own) if own else file for file, own in zip(files, folders)]
+    for file, own in zip(files, folders_of(paths, reading.is_prediction)):
+        file.folders = {name: value for name, value in own.items() if name not in file.names}
+        file.types |= dict.fromkeys(file.folders, arrow.string())
+    return files
 
 
 def open_format(path: str, reading: Reading) -> Format:
