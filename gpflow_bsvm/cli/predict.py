@@ -63,8 +63,9 @@ def _predict(args: argparse.Namespace) -> int:
         given["na_values"] = [*known.get("na_values", ()), *given["na_values"]]
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: in training, these columns held numbers")
+    told = _not_given(known, given) | given
     try:
-        table = Table(paths, Reading(features=features, **_not_given(known, given), **given))
+        table = Table(paths, Reading(features=features, **told))
     except ValueError as error:
         raise ValueError(f"{error}{_to_repeat(known, given)}") from error
     for file in table.files:

@@ -161,7 +161,7 @@ class Partitions(Remote):
 
     def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:
         """:return: futures of the function of each partition (a `Source`) and its `along`."""
-        structure = tf.nest.map_structure(lambda _: None, along)
+        structure = tf.nest.map_structure(type, along)
         work = self.cluster.send(functools.partial(_work, function, self.views, structure))
         ends = np.cumsum(self.rows)
         columns = [np.asarray(column) for column in tf.nest.flatten(along)]

@@ -159,8 +159,8 @@ class FoldScore:
         return self.status.startswith("ok")
 
 
-#: The number of a comparison, a model, and its `fold_scores` and `held_out`.
-Result = tuple[int, str, list[FoldScore], dict[str, dict[int, Held]]]
+#: The number of a comparison, and the `fold_scores` and `held_out` of one of its models.
+Result = tuple[int, list[FoldScore], dict[str, dict[int, Held]]]
 
 
 class Comparison:
@@ -307,11 +307,11 @@ def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator
             yield comparison
         return
     try:
-        for number, model, scores, held_out in _results(comparisons, jobs):
+        for number, scores, held_out in _results(comparisons, jobs):
             comparison = comparisons[number]
             comparison.add(scores, held_out)
-            bar.set_postfix_str(f"{comparison.dataset.name}: {model}")
-            bar.update(comparison.settings.folds)
+            bar.set_postfix_str(f"{comparison.dataset.name}: {scores[0].model}")
+            bar.update(len(scores))
             if not comparison.ended_early:
                 yield comparison
     except BrokenProcessPool as error:
@@ -337,11 +337,11 @@ def _results(comparisons: Sequence[Comparison], jobs: int) -> Iterator[Result]:
 def _one_model(
     number: int, dataset: Dataset, settings: Settings, model: str, threads: int
 ) -> Result:
-    """:return: the arguments `number` and `model`, and the results of the model on all folds."""
+    """:return: the argument `number`, and the results of the model on all folds."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     atexit.register(gc.freeze)  # collecting graphs at the end would take seconds
     tqdm.set_lock(RLock())  # its default lock would be leaked when an interrupt ends this process
     comparison = Comparison(dataset, settings, [model])
     comparison.run(progress=False)
-    return number, model, comparison.fold_scores, comparison.held_out
+    return number, comparison.fold_scores, comparison.held_out

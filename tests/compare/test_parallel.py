@@ -41,7 +41,7 @@ def test_a_comparison_is_yielded_when_its_last_model_is_done(monkeypatch):
     def results(comparisons, jobs):
         for number, model in arriving:
             scores = [score for score in done[number].fold_scores if score.model == model]
-            yield number, model, scores, {model: done[number].held_out[model]}
+            yield number, scores, {model: done[number].held_out[model]}
 
     monkeypatch.setattr(protocol, "_results", results)
     comparisons = [Comparison(one.dataset, one.settings, MODELS) for one in done]
