@@ -185,15 +185,14 @@ def table(comparison: Comparison) -> str:
     metrics = comparison.metrics
     stars = len(records) > 1 and not comparison.ended_early
     best = {held.score: held.leaders for held in contests(comparison)} if stars else {}
-    metric_cells = {name: _column(name, records, best.get(name, [])) for name in metrics}
     heading = f"{'model':<15}" + "".join(f"{metric.label:>14}" for metric in metrics.values())
     lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in TIMES.values())]
-    for number, record in enumerate(records):
+    for record in records:
         line = f"{record['model']:<15}"
         if record["folds_ok"] == 0:
             lines.append(f"{line} {next(iter(record['notes']))}"[:110])
             continue
-        line += "".join(f"{cells[number]:>14}" for cells in metric_cells.values())
+        line += "".join(f"{_cell(name, record, best.get(name, [])):>14}" for name in metrics)
         for name, (_, digits) in TIMES.items():
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
@@ -255,15 +254,13 @@ def _title(comparison: Comparison) -> str:
     )
 
 
-def _column(name: str, records: list[dict[str, Any]], best: Sequence[str]) -> list[str]:
-    """:return: "mean ± std" for each record, with a star for the best."""
-    cells = []
-    for record in records:
-        mean = record["mean"][name]
-        star = "*" if record["model"] in best else " "
-        spread = "" if record["std"][name] is None else f"±{record['std'][name]:.3f}"
-        cells.append("-  " if mean is None else f"{mean:.3f}{spread}{star}")
-    return cells
+def _cell(name: str, record: dict[str, Any], best: Sequence[str]) -> str:
+    """:return: "mean ± std", with a star for the best."""
+    mean = record["mean"][name]
+    if mean is None:
+        return "-  "
+    spread = "" if record["std"][name] is None else f"±{record['std'][name]:.3f}"
+    return f"{mean:.3f}{spread}{'*' if record['model'] in best else ' '}"
 
 
 def _footnotes(records: list[dict[str, Any]]) -> list[str]:
