@@ -138,11 +138,7 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _look_at_files(args: argparse.Namespace) -> None:
-    """
-    Check the files before the slow import of TensorFlow.
-
-    :raise ValueError: for a file without a label column, or a file that results would overwrite.
-    """
+    """Check inputs and outputs before the slow import of TensorFlow."""
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
         shared.read_table(shared.find_and_show(name), args)

@@ -95,10 +95,8 @@ def _predict(args: argparse.Namespace) -> int:
 
 def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
     """
-    Read a model file before the slow import of TensorFlow.
-
-    :return: the training columns (numbered for a sparse file), and the stored fields of `Reading`.
-    :raise ValueError: for a file without an estimator.
+    :return: what a model file stores, read before the slow import of TensorFlow: the training
+        columns (numbered for a sparse file), and fields of `Reading`.
     """
     try:
         content = read_archive(path)[0]["content"]
@@ -190,7 +188,6 @@ def _as_text_only(text: Any) -> Any:
 
 
 def _table(estimator: Any, features: list[str], X: Any) -> Any:
-    """:return: a data frame of predictions."""
     pandas = require("pandas")
     X = pandas.DataFrame(X, columns=features)
     if not hasattr(estimator, "classes_"):

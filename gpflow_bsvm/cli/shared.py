@@ -183,7 +183,6 @@ class Parser(argparse.ArgumentParser):
     """A parser that shows errors in one line, and reads -99,NA as a value, not an option."""
 
     def __init__(self, *args: Any, **how: Any) -> None:
-        """See `ArgumentParser`."""
         super().__init__(*args, **how)
         self._negative_number_matcher = re.compile(r"-\d")
 

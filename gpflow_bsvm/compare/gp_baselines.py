@@ -219,7 +219,6 @@ class SVGPBaseline(GaussianProcess):
         data: tuple[tf.Tensor, tf.Tensor],
         gamma: float,
     ) -> Iterator[float]:
-        """Yield the ELBO of each step."""
         X, Y = data
         for number in range(num_steps):
             ramp = GROWTH**number / len(X) if self._steps.ramp else 1.0
@@ -233,11 +232,7 @@ class SVGPBaseline(GaussianProcess):
             yield elbo
 
     def _step_q(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-        """
-        Make a natural-gradient step.
-
-        :return: the ELBO before the step, so that the stopping rule needs no extra pass.
-        """
+        """:return: the ELBO before a natural-gradient step, for the stopping rule."""
         seen: list[tf.Tensor] = []
 
         def loss() -> tf.Tensor:
@@ -248,11 +243,7 @@ class SVGPBaseline(GaussianProcess):
         return -seen[0]
 
     def _step_both(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-        """
-        Make a natural-gradient step, then an Adam step on kernel and likelihood.
-
-        :return: the ELBO between the two steps.
-        """
+        """:return: the ELBO between a natural-gradient step and an Adam step on all but q."""
         self._step_q(X, Y)
         variables = self._variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -349,9 +340,7 @@ def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
 
 def make_baseline(name: str, num_classes: int) -> Baseline:
     """
-    :param name: a key of `BASELINES`.
-    :param num_classes: C; 0 for numbers.
-    :return: a new model.
+    :return: a new model of this name in `BASELINES`, for C classes (0: numbers).
     :raise Skipped: for unsuitable labels.
     """
     entry = BASELINES[name]

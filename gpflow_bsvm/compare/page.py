@@ -63,7 +63,6 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
 
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
-    """:return: the template's values for one data set."""
     dataset = comparison.dataset
     held = contests(comparison)
     drawn = io.BytesIO()
@@ -100,14 +99,12 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
-    """:return: sentences about sets that an interrupt cut short."""
     early = {True: "ended early; only finished fits are shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
 
 
 def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
-    """:return: the description of each model that took part."""
     names = dict.fromkeys(score.model for one in shown for score in one.fold_scores)
     return {name: BASELINES[name].description for name in names if name in BASELINES}
 

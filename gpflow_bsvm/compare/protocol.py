@@ -320,7 +320,6 @@ def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator
 
 
 def _results(comparisons: Sequence[Comparison], jobs: int) -> Iterator[Result]:
-    """Yield results of single models as they arrive."""
     threads = max(1, joblib.cpu_count() // jobs)
     tasks = [
         joblib.delayed(_one_model)(number, one.dataset, one.settings, model, threads)

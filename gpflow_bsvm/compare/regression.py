@@ -45,7 +45,6 @@ LOSSES: dict[str, Loss] = {
 
 
 def _covered(y: AnyNDArray, P: AnyNDArray) -> float:
-    """:return: the share of labels between the first and the last quantile."""
     return float(np.mean((P[:, 2] <= y) & (y <= P[:, -1])))
 
 
@@ -90,7 +89,6 @@ class Searched(Baseline):
     """A scikit-learn regressor with options chosen by 3-fold cross-validation."""
 
     def __init__(self, estimator: Any, grid: Any) -> None:
-        """:param grid: a grid of options, as for `GridSearchCV`."""
         folds = KFold(3, shuffle=True, random_state=0)
         self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
 

@@ -126,11 +126,7 @@ def _interval(values: AnyNDArray, level: float) -> Interval:
 
 
 def prepare_output(directory: Path) -> None:
-    """
-    Create the directory and test it before training starts.
-
-    :raise ValueError: if it is not writable.
-    """
+    """:raise ValueError: if the directory, which is made if necessary, is not writable."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
@@ -147,7 +143,6 @@ def frame(scores: Sequence[FoldScore]) -> Any:
 
 
 def _names(scores: Sequence[FoldScore]) -> list[str]:
-    """:return: names of the metrics."""
     return list(scores[0].scores) if scores else []
 
 

@@ -133,7 +133,6 @@ class SparseRows:
     """A SciPy sparse matrix whose slices are dense: `rows[100:200]` is an ndarray."""
 
     def __init__(self, matrix: Any) -> None:
-        """:param matrix: [N, D], any of SciPy's formats."""
         self._matrix = scipy.sparse.csr_matrix(matrix)
         self.shape: tuple[int, int] = self._matrix.shape
         self.dtype: np.dtype[Any] = self._matrix.dtype

@@ -83,7 +83,6 @@ class Survey:
         self.rows += len(cells)
 
     def _keep_odd(self, cells: Any, spelling: Spelling) -> None:
-        """Keep strings that do not fit, for the error that names them."""
         texts = without(as_text(cells), self.missing)
         for text in spelling.odd(texts)[:_MOST_ODD]:
             self.seen.setdefault(text, self.rows + compute.index(texts, text).as_py())
@@ -137,7 +136,6 @@ class Survey:
 
     @property
     def _known(self) -> str:
-        """:return: the mark of the column in training."""
         return (self._reading.marks or {}).get(self.name, "")
 
     @property
@@ -290,7 +288,6 @@ class Survey:
         return "" if never else f"give words=[{self.name!r}] for a category, "
 
     def _as_missing(self, odd: list[str]) -> str:
-        """:return: advice for strings that may mean a missing value."""
         given = self._reading.na_values
         usual = [text for text in odd if text in MISSING]
         if given is not None and usual:

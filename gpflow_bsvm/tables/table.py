@@ -228,7 +228,6 @@ class Table:
         return [column.name for column in self.columns.kinds if column.name in keys]
 
     def _unnamed(self) -> list[str]:
-        """:return: notes on the columns of `left_out`."""
         lost = {*self.left_out}
         names = [numbered for file in self.files for numbered in enumerate(file.columns, 1)]
         return [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]

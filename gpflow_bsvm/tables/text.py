@@ -220,7 +220,6 @@ def _counted(start: int, number: int) -> list[str]:
 
 
 def _is_svmlight(head: str) -> bool:
-    """:return: True if the lines look like LIBSVM's."""
     lines = [line for line in head.split("\n")[:20] if line.split("#")[0].strip()]
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 
