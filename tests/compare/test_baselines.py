@@ -40,6 +40,18 @@ def test_a_refit_forgets_the_last_one(name, settings, monkeypatch):
     assert abs(answers[0] - answers[1]).max() > 1e-3
 
 
+@pytest.mark.slow
+def test_a_refit_with_other_points_forgets_the_noise_variance_of_the_last_one(monkeypatch):
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 3)
+    X, _, Z = fold(0)
+    y = np.sin(2 * X[:, 0])
+    again, fresh = (make_baseline("svgp", 0) for _ in range(2))
+    again.fit(X, y, Z, LEARN, 0)
+    for one in (again, fresh):
+        one.fit(X, y, Z[:9], LEARN, 0)
+    np.testing.assert_array_equal(again.predict_numbers(X, y), fresh.predict_numbers(X, y))
+
+
 def test_an_offset_is_a_constant_in_the_kernel():
     X = fold(0)[0]
     plain, offset = (
