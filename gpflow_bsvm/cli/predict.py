@@ -135,9 +135,8 @@ def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
     """:return: advice to repeat options given in training; "" if none were given."""
-    told = [
-        f"{name}={known[name]!r}" for name in shared.OF_FILE if name in known and name not in given
-    ]
+    lacking = {*known} - {*given}
+    told = [f"{name}={known[name]!r}" for name in shared.OF_FILE if name in lacking]
     return f"; training had {' '.join(told)}: repeat options that also apply here" if told else ""
 
 

@@ -334,18 +334,13 @@ class Survey:
         what = f"column {self.name!r}"
         if gap is not None:
             raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")
-        doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]
-        if doubtful and not told:
-            raise ValueError(
-                f"the label {doubtful[0]!r} ({self.place(doubtful[0])}) in {what} may mean a "
-                f"missing label: drop such rows, or give words=[{self.name!r}] if it is a label"
-            )
-        zeros = [one for one in self.seen if one in ("-0", "-0.0")]
-        if zeros and not told:
-            raise ValueError(
-                f"the label {zeros[0]!r} ({self.place(zeros[0])}) in {what} is a negative zero, "
-                "which would be another class than 0: write 0"
-            )
+        for one in () if told else self.seen:
+            label = f"the label {one!r} ({self.place(one)}) in {what}"
+            if one in self.missing and one not in ("-", "."):
+                how = f"drop such rows, or give words=[{self.name!r}] if it is a label"
+                raise ValueError(f"{label} may mean a missing label: {how}")
+            if one in ("-0", "-0.0"):
+                raise ValueError(f"{label} is a negative zero, another class than 0: write 0")
         if self.many:
             raise ValueError(
                 f"{what} holds more than {MOST_CLASSES} different values, too many for classes; is "
