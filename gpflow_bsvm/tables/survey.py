@@ -255,9 +255,10 @@ class Survey:
             raise self._of_dates(texts)
         ways = possible()
         words = self._as_words
-        strange = set[str].intersection(*({*way.odd(_array(texts))} for way in ways))
-        numbers = [text for text in texts if text not in strange]
-        odd = [text for text in texts if text in strange]
+        odd = texts
+        for way in ways:
+            odd = way.odd(_array(odd))  # in the end, those that fit none
+        numbers = [text for text in texts if text not in odd]
         if not odd:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
