@@ -77,11 +77,7 @@ def _told(number: int, why: str | None, path: Path) -> OSError:
 
 
 def check_room(path: Path) -> None:
-    """
-    Check the disk by writing 16 MB next to a future file, in a temporary file.
-
-    :raise OSError: if the file cannot be written; the message names it.
-    """
+    """:raise OSError: if 16 MB cannot be written next to a future file, which it names."""
     if path.is_dir():
         raise _told(errno.EISDIR, "expected a path for a file, got a directory", path)
     folder = Path(os.path.realpath(path)).parent
@@ -126,11 +122,8 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
 
 def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     """
-    Check the entries; only the archive's directory has been read.
-
-    :param size: file size.
-    :raise ValueError: for compressed or overlapping entries, duplicate names, or entries beyond the
-        end.
+    :param size: of the file, of which only the archive's directory has been read.
+    :raise ValueError: for compressed, equally named or overlapping entries, or beyond the end.
     """
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("it is compressed, unlike all files of this package")

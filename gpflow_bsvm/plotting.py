@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure", "reliability_diagram"]
+__all__ = ["reliability_diagram"]
 
 #: Curves are transparent because they often overlap.
 _LINE: dict[str, Any] = {"linewidth": 1.4, "alpha": 0.8}

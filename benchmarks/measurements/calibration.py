@@ -19,7 +19,7 @@ from scipy.special import log_softmax
 from store import Kept
 
 from gpflow_bsvm import metrics
-from gpflow_bsvm.compare.splits import folds
+from gpflow_bsvm.compare.protocol import folds
 
 from ._common import numbered
 from .quality import BINARY, MULTICLASS, SVCS, _fits

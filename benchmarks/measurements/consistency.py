@@ -30,8 +30,8 @@ from sklearn.svm import SVC
 from store import Kept
 
 from gpflow_bsvm import BSVMClassifier
+from gpflow_bsvm.compare.baselines import KernelSettings
 from gpflow_bsvm.compare.gp_baselines import make_baseline
-from gpflow_bsvm.compare.task import KernelSettings
 from gpflow_bsvm.inducing_points import kmeans
 
 SIZES, SVC_ROWS, GRID_ROWS = (500, 2000, 8000, 32_000), 8000, 1000

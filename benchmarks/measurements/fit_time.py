@@ -26,9 +26,9 @@ from store import Kept
 from threadpoolctl import threadpool_limits
 
 from gpflow_bsvm import BSVMClassifier
+from gpflow_bsvm.compare.baselines import KernelSettings
 from gpflow_bsvm.compare.gp_baselines import make_baseline
-from gpflow_bsvm.compare.splits import Fold, folds
-from gpflow_bsvm.compare.task import KernelSettings
+from gpflow_bsvm.compare.protocol import Fold, folds
 
 from ._common import numbered
 from .quality import BINARY, MULTICLASS, fitted_svcs

@@ -31,9 +31,9 @@ from sklearn.svm import SVC
 from store import RESULTS, Kept
 
 from gpflow_bsvm import BSVMClassifier, metrics
+from gpflow_bsvm.compare.baselines import KernelSettings
 from gpflow_bsvm.compare.gp_baselines import SVGPBaseline, make_baseline
-from gpflow_bsvm.compare.splits import Fold, folds
-from gpflow_bsvm.compare.task import KernelSettings
+from gpflow_bsvm.compare.protocol import Fold, folds
 from gpflow_bsvm.likelihoods import Probit
 
 from ._common import numbered

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn import datasets
 
 from gpflow_bsvm import inducing_points
+from gpflow_bsvm.compare.baselines import KernelSettings
 from gpflow_bsvm.compare.gp_baselines import make_baseline
+from gpflow_bsvm.compare.protocol import folds
 from gpflow_bsvm.compare.regression import evaluate, gaussian
-from gpflow_bsvm.compare.splits import folds
-from gpflow_bsvm.compare.task import KernelSettings
 
 
 def baseline(name: str) -> Callable[..., np.ndarray]:

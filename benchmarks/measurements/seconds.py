@@ -59,8 +59,8 @@ def _default_set(name: str, older: bool) -> Iterator[dict]:
 
 
 def _gaussian_processes(X: np.ndarray, y: np.ndarray, size: int) -> dict[str, Callable]:
+    from gpflow_bsvm.compare.baselines import KernelSettings
     from gpflow_bsvm.compare.gp_baselines import make_baseline
-    from gpflow_bsvm.compare.task import KernelSettings
 
     kernel = KernelSettings(np.sqrt(X.shape[1]), 4.0, learn=True)
 

@@ -18,7 +18,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
 from gpflow_bsvm import BSVMClassifier
-from gpflow_bsvm.compare.splits import folds
+from gpflow_bsvm.compare.protocol import folds
 
 from ._common import numbered
 

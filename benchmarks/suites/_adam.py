@@ -15,9 +15,9 @@ import tensorflow as tf
 from gpflow.keras import tf_keras
 from gpflow.likelihoods import Likelihood, MultiClass
 
-from gpflow_bsvm.compare.splits import Fold
-from gpflow_bsvm.compare.task import KernelSettings
-from gpflow_bsvm.compare.training import make_kernel
+from gpflow_bsvm.compare.baselines import KernelSettings
+from gpflow_bsvm.compare.gp_baselines import make_kernel
+from gpflow_bsvm.compare.protocol import Fold
 from gpflow_bsvm.likelihoods import CrammerSinger, OneVsRest
 from gpflow_bsvm.models import BSVM
 from gpflow_bsvm.prediction import predict_probabilities

@@ -26,8 +26,8 @@ class Suite(NamedTuple):
     that starts the others waits for nothing then.
 
     :ivar fits: name of the module that measures, with two functions. `cut(data, split)` returns
-        the rows, a `gpflow_bsvm.compare.splits.Fold`, or raises where they cannot be had; and
-        `measure(method, fold)` the cells of a row, or raises `compare.task.Skipped`, or
+        the rows, a `gpflow_bsvm.compare.protocol.Fold`, or raises where they cannot be had; and
+        `measure(method, fold)` the cells of a row, or raises `compare.baselines.Skipped`, or
         ImportError for an extra that is not installed, or anything else: a failure.
     :ivar stages: what is measured, in this order: wherever it ends, what is there is of use.
     :ivar smoke: the same in small, of bundled data.

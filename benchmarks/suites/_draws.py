@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpflow_bsvm.compare.splits import Fold
+from gpflow_bsvm.compare.protocol import Fold
 from gpflow_bsvm.inference import CAVI, SVI, VEM, Adaptive
 from gpflow_bsvm.models import BSVM
 from gpflow_bsvm.sampling import Gibbs

@@ -18,11 +18,10 @@ import tensorflow as tf
 tf.function = functools.partial(tf.function, autograph=False)
 
 from gpflow_bsvm import metrics  # noqa: E402
-from gpflow_bsvm.compare import training  # noqa: E402
-from gpflow_bsvm.compare.baselines import Estimator  # noqa: E402
+from gpflow_bsvm.compare import gp_baselines  # noqa: E402
+from gpflow_bsvm.compare.baselines import Estimator, KernelSettings  # noqa: E402
 from gpflow_bsvm.compare.gp_baselines import make_baseline  # noqa: E402
-from gpflow_bsvm.compare.splits import Fold  # noqa: E402
-from gpflow_bsvm.compare.task import KernelSettings  # noqa: E402
+from gpflow_bsvm.compare.protocol import Fold  # noqa: E402
 
 SCORES = ("error", "nll", "brier", "ece")
 #: So many rows are fitted first, untimed, where TensorFlow would trace in the timed fit.
@@ -50,7 +49,7 @@ def measured(name: str, fold: Fold, kernel: KernelSettings) -> dict:
 
     cells = {}
     if not isinstance(model, Estimator):  # but one by TensorFlow
-        few_steps = patch.object(training, "MAX_STEPS", 2)
+        few_steps = patch.object(gp_baselines, "MAX_STEPS", 2)
         with few_steps, contextlib.suppress(Exception):  # a few rows may fail where all do well
             cells["first_seconds"] = processor_seconds(fit, slice(WARM_ROWS))
     seconds = processor_seconds(fit, slice(None))

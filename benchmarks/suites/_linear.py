@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from gpflow_bsvm.compare.splits import Fold
+from gpflow_bsvm.compare.protocol import Fold
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import LinearBSVM
 

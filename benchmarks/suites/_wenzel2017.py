@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from gpflow_bsvm.compare.splits import Fold, class_labels
+from gpflow_bsvm.compare.protocol import Fold, class_labels
 from gpflow_bsvm.datasets import BUNDLED, load
 from gpflow_bsvm.inducing_points import kmeans
 from gpflow_bsvm.inference import CAVI, ECM, SVI

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from gpflow_bsvm.compare.splits import Fold, class_labels
-from gpflow_bsvm.compare.task import KernelSettings
+from gpflow_bsvm.compare.baselines import KernelSettings
+from gpflow_bsvm.compare.protocol import Fold, class_labels
 from gpflow_bsvm.datasets import BUNDLED, load
 from gpflow_bsvm.inducing_points import kmeans
 

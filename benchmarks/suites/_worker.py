@@ -16,7 +16,7 @@ from typing import Any
 import rows_on_disk
 import store
 
-from gpflow_bsvm.compare.task import Skipped
+from gpflow_bsvm.compare.baselines import Skipped
 
 from ._contract import FAILED, SKIPPED, Fit
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 from ..version import __version__
 from . import compare, predict, train
-from .files import in_shell
-from .terminal import PROGRAM, Parser, fail, open_streams, told_in_lines
+from .shared import PROGRAM, Parser, fail, in_shell, open_streams, told_in_lines
 
 #: If set, the traceback of an unexpected error is shown.
 TRACEBACK = "GPFLOW_BSVM_TRACEBACK"

@@ -10,10 +10,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic import whole_file
 from ..compare.registry import BASELINES, Entry, default_baselines
+from ..optional import require
 from ..tables.paths import ENDINGS
-from .files import TASKS, add_arguments, check_output, find_and_show, in_shell, options, read_table
-from .terminal import fail, import_quietly, integer, show
+from . import shared
+from .shared import fail, show
 
 if TYPE_CHECKING:  # needs TensorFlow
     from ..compare.protocol import Comparison
@@ -67,32 +69,32 @@ def add_to(subparsers: Any) -> None:
     )
     task = "kind of labels: classes (the default), or numbers (bundled set: "
     task += f"{DEFAULT_NUMBERS[0]}); required if labels may be either"
-    add("--task", choices=TASKS, help=task)
+    add("--task", choices=shared.TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
-    add("--folds", type=integer(2), metavar="K", help=folds)
+    add("--folds", type=shared.integer(2), metavar="K", help=folds)
     most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
     inducing = "inducing points of all models except BSVMClassifier and BSVMRegressor, by k-means "
     inducing += f"on each training part (default: {most})"
-    add("--num-inducing", type=integer(1), metavar="M", help=inducing)
+    add("--num-inducing", type=shared.integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="models to compare, see below")
     fixed = "one kernel for all models, of variance 4 and lengthscale sqrt(D), to compare their "
     fixed += "bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
-    add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
+    add("--seed", type=shared.integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     out = "default: ./%(default)s; replaces the results of an earlier comparison there"
     add("--output", type=Path, default=output, metavar="DIR", help=out)
     page = "write one HTML file with tables, pictures and settings, for sharing"
     add("--report", type=_page_file, metavar="FILE", help=page)
     jobs = "processes, which share the cores (default: one per data set, at most one per core)"
-    add("--jobs", type=integer(1), metavar="J", help=jobs)
+    add("--jobs", type=shared.integer(1), metavar="J", help=jobs)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures")
     missing = "replace missing values by medians of the training rows, and add indicator columns"
     add("--impute", action="store_true", help=missing)
-    add_arguments(parser)
+    shared.add_arguments(parser)
 
 
 def _page_file(text: str) -> Path:
@@ -110,8 +112,6 @@ def _models(text: str) -> list[str]:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from ..optional import require
-
     args.begun = time.perf_counter()
     if args.task == "regression" and args.data == list(DEFAULT_DATA):
         args.data = list(DEFAULT_NUMBERS)
@@ -121,41 +121,30 @@ def _compare(args: argparse.Namespace) -> int:
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
-    names = args.models or default_baselines(0 if args.task == TASKS[1] else 2, args.fixed_kernel)
+    C = 0 if args.task == "regression" else 2
+    names = args.models or default_baselines(C, args.fixed_kernel)
     show("\n".join(_line(f"{name}: ", BASELINES[name]) for name in names))
     if {"bsvm", "svgp"} <= {*names} and not args.fixed_kernel:
         show("bsvm and svgp have the same kernel, priors and M inducing points.")
     show(_TIMES)
-    import_quietly()
+    shared.import_quietly()
     from ..compare import report
 
     report.prepare_output(args.output)
     if args.report:
-        check_output(args.report, [name for name in args.data if Path(name).is_file()])
+        shared.check_output(args.report, [name for name in args.data if Path(name).is_file()])
         report.prepare_output(args.report.parent)
     return _run(args, _prepare(args))
 
 
-def _load(name: str, args: argparse.Namespace) -> Any:
-    """:return: a data set, loaded with these arguments."""
-    from ..datasets import load
-
-    numbers = args.task == "regression"
-    return load(name, args.target, numbers, args.impute, **options(args))
-
-
 def _look_at_files(args: argparse.Namespace) -> None:
-    """
-    Check the files before the slow import of TensorFlow.
-
-    :raise ValueError: for a file without a label column, or a file that results would overwrite.
-    """
+    """Check inputs and outputs before the slow import of TensorFlow."""
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
-        read_table(find_and_show(name), args)
-    args.task = args.task or TASKS[0]
+        shared.read_table(shared.find_and_show(name), args)
+    args.task = args.task or shared.TASKS[0]
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
-        check_output(args.output / name, files)
+        shared.check_output(args.output / name, files)
     if (args.output / "results.json").is_file():
         lost = f"results of an earlier comparison in {args.output} will be replaced"
         show(f"{lost}; --output DIR keeps them")
@@ -165,7 +154,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     """Find all errors in the input before any training."""
     from ..compare import report
     from ..compare.protocol import Comparison, Settings
-    from ..optional import require
+    from ..datasets import load
 
     if not args.no_plots:
         require("matplotlib")
@@ -173,7 +162,9 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     args.folds = args.folds or folds
     args.num_inducing = args.num_inducing or num_inducing
     settings = Settings(args.folds, args.num_inducing, args.fixed_kernel, args.seed, args.task)
-    datasets = [_load(name, args) for name in args.data]
+    numbers = args.task == "regression"
+    given = shared.options(args)
+    datasets = [load(name, args.target, numbers, args.impute, **given) for name in args.data]
     names = [report.picture_name(dataset).lower() for dataset in datasets]
     for number, dataset in enumerate(datasets):
         if again := names[:number].count(names[number]):  # distinguish files of the same name
@@ -216,12 +207,11 @@ def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
     from joblib import cpu_count
 
-    from ..compare.parallel import run_all
-    from ..compare.protocol import progress_bar
+    from ..compare.protocol import progress_bar, run_all
 
-    for comparison in comparisons:
-        for note in comparison.dataset.notes:
-            show(in_shell(f"{comparison.dataset.name}: {note}"))
+    for one in comparisons:
+        for note in one.dataset.notes:
+            show(shared.in_shell(f"{one.dataset.name}: {note}"))
     jobs = args.jobs or min(len(comparisons), cpu_count())
     unreported = list(comparisons)
     with progress_bar(comparisons, False if args.no_progress else None) as bar:
@@ -242,9 +232,11 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
     try:
-        from ..compare.page import write_page
+        from ..compare.page import page
 
-        write_page(comparisons, args.report, command=args.typed, pictures=not args.no_plots)
+        text = page(comparisons, command=args.typed, pictures=not args.no_plots)
+        with whole_file(args.report) as file:
+            file.write(text.encode())
     except Exception as error:  # any error: the results are already written
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return fail(1, f"{args.output} holds the results, but {args.report} failed: {reason}")
@@ -253,7 +245,6 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 def _report(args: argparse.Namespace, done: Comparison, comparisons: list[Comparison]) -> None:
     """Print the table of `done`, and write all results so far."""
-    from ..atomic import whole_file
     from ..compare import pictures, report
 
     if done.fold_scores:

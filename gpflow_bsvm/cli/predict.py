@@ -14,17 +14,8 @@ from ..optional import require
 from ..tables.paths import ROW_NAMES, listed, shortened
 from ..tables.reading import Reading
 from ..tables.table import Table
-from .files import (
-    FILES,
-    KEPT,
-    OF_FILE,
-    add_arguments,
-    check_output,
-    find_and_show,
-    in_shell,
-    options,
-)
-from .terminal import import_quietly, show
+from . import shared
+from .shared import show
 
 #: Number of rows to read, predict and write at a time.
 PART_ROWS = 100_000
@@ -45,21 +36,21 @@ def add_to(subparsers: Any) -> None:
     parser.set_defaults(run=_predict)
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file written by train")
-    add("data", metavar="DATA", help=FILES)
+    add("data", metavar="DATA", help=shared.FILES)
     out = "CSV file (default: %(default)s)"
     add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
     add("--id", metavar="COL", help="column of DATA to copy to the first column of predictions")
     formulas = "prefix labels and --id with ' if a spreadsheet would read them as formulas"
     add("--spreadsheet", action="store_true", help=formulas)
     add("--no-progress", action="store_true", help="no progress bar")
-    add_arguments(parser, features=False)
+    shared.add_arguments(parser, features=False)
 
 
 def _predict(args: argparse.Namespace) -> int:
-    paths = find_and_show(args.data)
+    paths = shared.find_and_show(args.data)
     if not args.model.is_file():
         raise ValueError(f"there is no file {args.model}: give the MODEL written by train")
-    check_output(args.output, [*paths, args.model])
+    shared.check_output(args.output, [*paths, args.model])
     if not args.output.name.endswith(".csv"):
         raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
     if (key := args.id) is not None and (key in ("label", *_NUMBERS) or key.startswith("p(")):
@@ -67,13 +58,14 @@ def _predict(args: argparse.Namespace) -> int:
             f"--id {key} is also the name of a column of predictions: rename it in the table"
         )
     features, known = _of_training(args.model)
-    given = options(args)
+    given = shared.options(args)
     if "na_values" in given:
         given["na_values"] = [*known.get("na_values", ()), *given["na_values"]]
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: in training, these columns held numbers")
+    told = _not_given(known, given) | given
     try:
-        table = Table(paths, Reading(features=features, **_not_given(known, given), **given))
+        table = Table(paths, Reading(features=features, **told))
     except ValueError as error:
         raise ValueError(f"{error}{_to_repeat(known, given)}") from error
     for file in table.files:
@@ -92,7 +84,7 @@ def _predict(args: argparse.Namespace) -> int:
             f"numbers with three digits after each point, unlike in training: {listed(doubtful)}; "
             "if 1.234 means 1234, give --thousands ."
         )
-    import_quietly()
+    shared.import_quietly()
     from .. import load
     from ..files import Files
 
@@ -103,10 +95,8 @@ def _predict(args: argparse.Namespace) -> int:
 
 def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
     """
-    Read a model file before the slow import of TensorFlow.
-
-    :return: the training columns (numbered for a sparse file), and the stored fields of `Reading`.
-    :raise ValueError: for a file without an estimator.
+    :return: what a model file stores, read before the slow import of TensorFlow: the training
+        columns (numbered for a sparse file), and fields of `Reading`.
     """
     try:
         content = read_archive(path)[0]["content"]
@@ -117,7 +107,7 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
             names = _plain(state.get("feature_names_in_", numbered))
             return names, _plain(state.get("reading_", {"pairs": []}))
     except (KeyError, TypeError, ValueError, AttributeError):
-        import_quietly()
+        shared.import_quietly()
         from .. import load
 
         kind = type(load(path)).__name__  # explains most such errors
@@ -136,26 +126,22 @@ def _plain(node: Any) -> Any:
 def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """:return: the stored options that are not given again, after printing them."""
     signs = {"decimal", "thousands"}  # each is meaningful only with the other
-    said = {*given, *OF_FILE} | (signs if signs & {*given} else set())
+    said = {*given, *shared.OF_FILE} | (signs if signs & {*given} else set())
     rest = {name: one for name, one in known.items() if name not in said}
-    if told := [f"{name}={one!r}" for name, one in rest.items() if name in KEPT]:
-        show(in_shell(f"read as in training: {' '.join(told)}"))
+    if told := [f"{name}={one!r}" for name, one in rest.items() if name in shared.KEPT]:
+        show(shared.in_shell(f"read as in training: {' '.join(told)}"))
     return rest
 
 
 def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
     """:return: advice to repeat options given in training; "" if none were given."""
-    told = [f"{name}={known[name]!r}" for name in OF_FILE if name in known and name not in given]
+    lacking = {*known} - {*given}
+    told = [f"{name}={known[name]!r}" for name in shared.OF_FILE if name in lacking]
     return f"; training had {' '.join(told)}: repeat options that also apply here" if told else ""
 
 
 def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
-    """
-    Write the table of predictions.
-
-    :param rows: a reader of files.
-    :return: number of rows.
-    """
+    """:return: number of rows, after writing their predictions."""
     from ..data.readers import checked
     from ..data.sources import closed_at_end
     from ..estimators.large import Rows
@@ -201,7 +187,6 @@ def _as_text_only(text: Any) -> Any:
 
 
 def _table(estimator: Any, features: list[str], X: Any) -> Any:
-    """:return: a data frame of predictions."""
     pandas = require("pandas")
     X = pandas.DataFrame(X, columns=features)
     if not hasattr(estimator, "classes_"):

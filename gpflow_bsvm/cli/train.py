@@ -14,17 +14,8 @@ import numpy as np
 from ..optional import require
 from ..tables.paths import ROW_NAMES, shortened
 from ..tables.table import TARGETS, Table
-from .files import (
-    FILES,
-    TASKS,
-    add_arguments,
-    check_output,
-    find_and_show,
-    in_shell,
-    read_table,
-    stored,
-)
-from .terminal import import_quietly, integer, show
+from . import shared
+from .shared import show
 
 #: Number of rows to read at a time if all rows stay in memory.
 _MEMORY_ROWS = 2**17
@@ -42,10 +33,10 @@ def add_to(subparsers: Any) -> None:
         "After an interruption, the same command continues from the directory MODEL.partial.",
     )
     parser.set_defaults(run=_train)
-    parser.add_argument("data", metavar="DATA", help=FILES)
+    parser.add_argument("data", metavar="DATA", help=shared.FILES)
     add = parser.add_argument
     task = "kind of labels: classes (the default) or numbers; required if labels may be either"
-    add("--task", choices=TASKS, help=task)
+    add("--task", choices=shared.TASKS, help=task)
     target = f"column of labels, of any type (default: whichever exists of {', '.join(TARGETS)})"
     add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
@@ -53,17 +44,18 @@ def add_to(subparsers: Any) -> None:
     missing = "replace missing values by medians, and add indicator columns; reads all rows at once"
     add("--impute", action="store_true", help=missing)
     add("--linear", action="store_true", help="a linear model; svmlight files stay sparse")
-    add("--num-inducing", type=integer(1), metavar="M", help="inducing points (default: automatic)")
-    add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
+    most = "inducing points (default: automatic)"
+    add("--num-inducing", type=shared.integer(1), metavar="M", help=most)
+    add("--seed", type=shared.integer(0), default=0, metavar="S", help="default: %(default)s")
     add("--no-progress", action="store_true", help="no progress bar")
-    add_arguments(parser)
+    shared.add_arguments(parser)
 
 
 def _train(args: argparse.Namespace) -> int:
-    paths = find_and_show(args.data)
-    check_output(args.output, paths)
-    table = read_table(paths, args)
-    import_quietly()
+    paths = shared.find_and_show(args.data)
+    shared.check_output(args.output, paths)
+    table = shared.read_table(paths, args)
+    shared.import_quietly()
     from ..estimators import BSVMClassifier, BSVMRegressor
     from ..saving.files import check_can_save, save
 
@@ -77,7 +69,7 @@ def _train(args: argparse.Namespace) -> int:
             "words": [one.name for one in table.columns.kinds if one.words is not None],
             "marks": {one.name: one.mark for one in table.columns.kinds if one.mark}
             | dict.fromkeys({*table.left_out} & {ROW_NAMES}, ROW_NAMES),
-            **stored(args),
+            **shared.stored(args),
         }
         save(estimator, args.output)
     except Exception:
@@ -108,7 +100,7 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
     rows = Files(table)
     first = next(rows.pieces(_FIRST_ROWS))
     for note in table.notes(first.X):
-        show(in_shell(note))
+        show(shared.in_shell(note))
     if kept.is_dir():
         show(f"continues from {kept}")
     estimator = kind(

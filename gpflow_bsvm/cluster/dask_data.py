@@ -97,31 +97,6 @@ class DaskReader(Reader):
         return self._tensors(checked(piece, self._asked))
 
 
-class DaskArrays(DaskReader):
-    """Rows of Dask arrays."""
-
-    def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
-        """
-        :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions. Y [N, P] or
-            [N] and weight [N] are Dask arrays or arrays in memory.
-        :raise ValueError: if lengths, or numbers of partitions of unknown lengths, differ.
-        """
-        array = require("dask.array", extra="dask")
-        delayed = require("dask", extra="dask").delayed
-        if not isinstance(X, array.Array) or X.ndim != 2:
-            what = f"shape {X.shape}" if isinstance(X, array.Array) else type(X).__name__
-            raise ValueError(f"X must be a Dask array [N, D], got {what}")
-        X = X.rechunk({1: -1})
-        beside = [_beside(X, one, name) for one, name in ((Y, "Y"), (weight, "sample_weight"))]
-        none = [None] * X.numblocks[0]
-        Xs, Ys, weights = (none if c is None else c.to_delayed().ravel() for c in (X, *beside))
-        piece = delayed(_piece_of_arrays)
-        parts = enumerate(zip(Xs, Ys, weights))
-        super().__init__([piece(x, y, w, part) for part, (x, y, w) in parts])
-        if np.isfinite(X.shape[0]):
-            self.known_rows = int(X.shape[0])
-
-
 class DaskFrame(DaskReader):
     """
     Rows of a Dask data frame, such as the result of `dask.dataframe.read_parquet`::
@@ -197,17 +172,36 @@ def is_of_dask(X: Any) -> bool:
 
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     """
-    :param X: a Dask array or, for predictions, a Dask data frame.
-    :raise ValueError: for a data frame with separate labels, which it should include.
+    :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions; or, for
+        predictions, a Dask data frame. Y [N, P] or [N] and weight [N] are Dask arrays or arrays in
+        memory.
+    :raise ValueError: for a data frame with separate labels, which it should include; if lengths,
+        or numbers of partitions of unknown lengths, differ.
     """
     if not hasattr(X, "columns"):
-        return DaskArrays(X, Y, weight)
+        return _of_arrays(X, Y, weight)
     if Y is None and weight is None:
         return DaskFrame(X)
     raise ValueError(
         "a Dask data frame includes its labels: give gpflow_bsvm.cluster.DaskFrame(frame, "
         "target=...) with the name of the label column"
     )
+
+
+def _of_arrays(X: Any, Y: Any, weight: Any) -> DaskReader:
+    array = require("dask.array", extra="dask")
+    if not isinstance(X, array.Array) or X.ndim != 2:
+        what = f"shape {X.shape}" if isinstance(X, array.Array) else type(X).__name__
+        raise ValueError(f"X must be a Dask array [N, D], got {what}")
+    X = X.rechunk({1: -1})
+    beside = [_beside(X, one, name) for one, name in ((Y, "Y"), (weight, "sample_weight"))]
+    none = [None] * X.numblocks[0]
+    Xs, Ys, weights = (none if c is None else c.to_delayed().ravel() for c in (X, *beside))
+    piece = require("dask", extra="dask").delayed(_piece_of_arrays)
+    parts = enumerate(zip(Xs, Ys, weights))
+    reader = DaskReader([piece(x, y, w, part) for part, (x, y, w) in parts])
+    reader.known_rows = int(X.shape[0]) if np.isfinite(X.shape[0]) else None
+    return reader
 
 
 def _beside(X: Any, column: Any, name: str) -> Any:

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import gpflow
@@ -71,8 +72,7 @@ class Cluster:
         """
         :param partitions: whether each future belongs to one partition; errors then name it.
         :return: the results of the futures.
-        :raise ConnectionError: if the cluster is gone.
-        :raise Exception: for any error of a task, such as bad data.
+        :raise ConnectionError: if the cluster is gone; errors of tasks, such as bad data, remain.
         """
         with self._own_errors(futures, partitions):
             found: list[Any] = self._client.gather(futures)
@@ -116,30 +116,25 @@ class Cluster:
             ) from error
 
 
+@dataclass
 class Partitions(Remote):
-    """Rows on the workers, converted by `views`, which are functions of a chunk."""
+    """
+    Rows on the workers.
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        parts: list[Any],
-        rows: tuple[int, ...],
-        views: tuple[Callable[[Any], Any], ...] = (),
-    ) -> None:
-        """
-        :param parts: futures of the chunks of each partition.
-        :param rows: number of rows of each partition.
-        :param views: functions of a chunk, applied in turn.
-        """
-        self.cluster = cluster
-        self._parts = parts
-        self._rows = rows
-        self._views = views
+    :ivar parts: futures of the chunks of each partition.
+    :ivar rows: number of rows of each partition.
+    :ivar views: functions that convert each chunk, applied in turn.
+    """
+
+    cluster: Cluster
+    parts: list[Any]
+    rows: tuple[int, ...]
+    views: tuple[Callable[[Any], Any], ...] = ()
 
     @property
     def num_rows(self) -> int:
         """:return: N."""
-        return sum(self._rows)
+        return sum(self.rows)
 
     def has_room(self, num_bytes: float) -> bool:
         """See `Remote`; rows do not count: Dask moves them to disk if memory is short."""
@@ -147,10 +142,8 @@ class Partitions(Remote):
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
         """See `Remote`."""
-        seen = Partitions(self.cluster, self._parts, self._rows, (*self._views, project))
-        if not keep:
-            return seen
-        return Partitions(self.cluster, seen.run(_chunks_of), self._rows)
+        seen = replace(self, views=(*self.views, project))
+        return replace(self, parts=seen.run(_chunks_of), views=()) if keep else seen
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
         """See `Remote`."""
@@ -167,24 +160,17 @@ class Partitions(Remote):
         return all_together(self.cluster.results(self.run(_digests_of)))
 
     def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:
-        """
-        :param function: a function of a partition (a `Source`) and its part of `along`.
-        :return: futures of the function's results, one per partition.
-        """
-        structure = tf.nest.map_structure(lambda _: None, along)
-        work = self.cluster.send(functools.partial(_work, function, self._views, structure))
-        ends = np.cumsum(self._rows)[:-1]
-        columns = [np.split(np.asarray(column), ends) for column in tf.nest.flatten(along)]
-        number = len(self._parts)
-        beside = [[column[n] for column in columns] for n in range(number)]
-        return self.cluster.map(_call, [work] * number, self._parts, beside)
+        """:return: futures of the function of each partition (a `Source`) and its `along`."""
+        structure = tf.nest.map_structure(type, along)
+        work = self.cluster.send(functools.partial(_work, function, self.views, structure))
+        ends = np.cumsum(self.rows)
+        columns = [np.asarray(column) for column in tf.nest.flatten(along)]
+        beside = [[column[end - n : end] for column in columns] for end, n in zip(ends, self.rows)]
+        return self.cluster.map(_call, [work] * len(ends), self.parts, beside)
 
 
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
-    """
-    :param found: the `digests` of each nonempty partition.
-    :return: the combined digests.
-    """
+    """:return: the combined `digests` of all nonempty partitions."""
     parts = {name: digest(str([one[name] for one in found])) for name in found[0]}
     return {name: f"{len(found)} partitions ({text})" for name, text in parts.items()}
 

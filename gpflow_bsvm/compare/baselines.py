@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,30 @@ from sklearn.svm import SVC
 
 from ..estimators import BSVMClassifier
 from ..likelihoods.labels import with_both_classes
-from .task import KernelSettings, Skipped
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
 #: Candidates for gamma if the kernel is learned, as multiples of 1 / (2 lengthscale^2).
 SVC_GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+class Skipped(Exception):
+    """The model does not suit these data; the message gives the reason."""
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """
+    :ivar lengthscale: lengthscale of the squared exponential kernel on standardized features.
+    :ivar variance: variance of the kernel.
+    :ivar learn: whether to learn the kernel from these initial values (for Gaussian processes, one
+        lengthscale per feature); if not, they stay fixed.
+    :ivar offset: variance of a constant kernel that is added for Gaussian processes; 0: none.
+    """
+
+    lengthscale: float
+    variance: float = 4.0
+    learn: bool = False
+    offset: float = 0.0
 
 
 class Task(NamedTuple):

@@ -11,39 +11,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..atomic import whole_file
 from ..optional import require
-from .contests import LEVEL, contests
 from .machine import provenance
 from .pictures import draw
 from .protocol import Comparison
 from .registry import BASELINES, WITHOUT_M
-from .report import TIMES, summary, verdicts
+from .report import LEVEL, TIMES, contests, summary, verdicts
 
 #: Largest number of classes listed by name.
 _MOST_CLASSES = 12
 
 
-def write_page(
-    comparisons: Sequence[Comparison], path: Path, *, command: str = "", pictures: bool = True
-) -> None:
+def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool = True) -> str:
     """
-    Write the page. An old file stays until the new file is complete.
-
     :param comparisons: comparisons in page order, even those that an interrupt prevented.
     :param command: the command that ran them, shown on the page.
     :param pictures: whether to draw pictures, which needs Matplotlib.
+    :return: the page.
     :raise ValueError: if no comparison has a score.
     :raise ImportError: if jinja2 is missing or, for pictures, Matplotlib.
-    :raise OSError: if the file cannot be written.
     """
-    text = page(comparisons, command=command, pictures=pictures)
-    with whole_file(path) as file:
-        file.write(text.encode())
-
-
-def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool = True) -> str:
-    """:return: the page; arguments and errors are as in `write_page`."""
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
@@ -67,7 +54,8 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
             methods=_methods(shown),
             has_M=not {*_methods(shown)} <= {*WITHOUT_M},
             provenance=provenance(),
-            kind=shown[0].kind,
+            metrics=shown[0].metrics,
+            losses=list(shown[0].losses),
             times=TIMES,
             level=f"{100 * LEVEL:g} %",
         )
@@ -75,9 +63,11 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
 
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
-    """:return: the template's values for one data set."""
     dataset = comparison.dataset
     held = contests(comparison)
+    drawn = io.BytesIO()
+    if pictures and comparison.held_out:
+        draw(comparison, drawn)
     counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
     return {
         "name": dataset.name,
@@ -89,15 +79,8 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
         "leaders": {one.score: one.leaders for one in held},
         "contests": held,
         "verdicts": verdicts(comparison),
-        "picture": _picture(comparison) if pictures and comparison.held_out else None,
+        "picture": base64.b64encode(drawn.getvalue()).decode(),
     }
-
-
-def _picture(comparison: Comparison) -> str:
-    """:return: the picture of `pictures.draw`, as a data URL."""
-    drawn = io.BytesIO()
-    draw(comparison, drawn)
-    return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
 
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
@@ -108,7 +91,7 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
     if len(shown) < 2:
         return []
     each = [found for one in shown if (found := contests(one))]
-    held = [[found[number] for found in each] for number in range(len(shown[0].kind.losses))]
+    held = [[found[number] for found in each] for number in range(len(shown[0].losses))]
     models = dict.fromkeys(name for all_ in held for one in all_ for name in one.losses)
     leads = [Counter(name for one in all_ for name in one.leaders) for all_ in held]
     order = sorted(models, key=sum(leads, Counter()).__getitem__, reverse=True)
@@ -116,14 +99,12 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
-    """:return: sentences about sets that an interrupt cut short."""
     early = {True: "ended early; only finished fits are shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
 
 
 def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
-    """:return: the description of each model that took part."""
     names = dict.fromkeys(score.model for one in shown for score in one.fold_scores)
     return {name: BASELINES[name].description for name in names if name in BASELINES}
 

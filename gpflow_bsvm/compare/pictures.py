@@ -92,7 +92,6 @@ def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
 
 
 def _draw_numbers(ax: Axes, comparison: Comparison, model: str) -> None:
-    """Draw predicted means against true labels, with 90 % intervals."""
     y, P = comparison.predictions(model)
     ax.vlines(y, P[:, 2], P[:, -1], color="0.8", linewidth=0.8, zorder=0)
     ax.plot(y, P[:, 0], ".", markersize=4, alpha=0.6)
@@ -105,7 +104,6 @@ def _draw_numbers(ax: Axes, comparison: Comparison, model: str) -> None:
 
 
 def _draw_shares(ax: Axes, y: Any, P: Any, **style: Any) -> None:
-    """Draw the share of labels below each predicted quantile."""
     if not ax.lines:
         ax.axline((0, 0), slope=1, color="0.7", linewidth=1, zorder=0)
     ax.plot(LEVELS, (y[:, None] <= P[:, 2:]).mean(axis=0), marker=".", alpha=0.8, **style)
@@ -116,12 +114,11 @@ def _draw_shares(ax: Axes, y: Any, P: Any, **style: Any) -> None:
 def _draw_times(
     axes: Any, comparison: Comparison, record: dict[str, Any], style: dict[str, Any]
 ) -> None:
-    """Draw two scores against training time."""
     seconds = record["median"]["train_seconds"]
     for name, ax in zip(_DRAWN[comparison.settings.task], axes):
         mean = record["mean"][name]
         spread = record["std"][name]
-        label = comparison.kind.metrics[name].label
+        label = comparison.metrics[name].label
         ax.errorbar(seconds, mean, spread, marker="D", markersize=7, capsize=4, alpha=0.8, **style)
         ax.set(ylabel=f"held-out {label}", title=f"Held-out {label} against training time")
         ax.set(xscale="log", xlabel="seconds of a fit")

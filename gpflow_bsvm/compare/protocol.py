@@ -1,66 +1,111 @@
-"""The protocol: the folds, scaling, kernel and inducing points that all models share."""
+"""
+The protocol: the folds, scaling, kernel and inducing points that all models share. A process can
+run all models, or several processes one model of one data set at a time.
+"""
 
 from __future__ import annotations
 
+from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow in a new process
+
+import atexit
+import gc
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from threading import RLock
 
+import joblib
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tqdm.auto import tqdm
 
 from .. import metrics
 from ..datasets import Dataset
-from ..metrics import METRICS, Loss, Metric
+from ..estimators.labels import number
+from ..inducing_points.points import kmeans
+from ..tables.labels import check_are_classes
 from . import regression
-from .baselines import Baseline
+from .baselines import Baseline, KernelSettings, Skipped
 from .gp_baselines import make_baseline
 from .registry import default_baselines
-from .splits import Fold, check_counts, class_labels, folds
-from .task import KernelSettings, Skipped
 
 #: Labels [n] and predictions [n, K] of held-out rows.
 Held = tuple[AnyNDArray, AnyNDArray]
 
 
 @dataclass(frozen=True)
-class Kind:
+class Fold:
     """
-    Scores of predictions P [n, K] for held-out labels y [n].
-
-    :ivar metrics: the metrics by name.
-    :ivar evaluate: a function that returns the values of all `metrics` for y and P, by name.
-    :ivar losses: functions that return row losses [n], for `metrics` that average over rows.
-    :ivar predict: a function that computes P of a fitted model for a fold's held-out rows.
+    :ivar X: [n, D], standardized training rows; y: [n]; Z: [M, D].
+    :ivar X_test: [N - n, D], scaled like X; y_test: [N - n].
+    :ivar test: [N - n], indices of test rows in the data.
     """
 
-    metrics: Mapping[str, Metric]
-    evaluate: Callable[[AnyNDArray, AnyNDArray], dict[str, float]]
-    losses: Mapping[str, Loss]
-    predict: Callable[[Baseline, Fold], Any]
+    number: int
+    X: AnyNDArray
+    y: AnyNDArray
+    Z: AnyNDArray
+    X_test: AnyNDArray
+    y_test: AnyNDArray
+    test: AnyNDArray
 
 
-#: P: probabilities of the C classes.
-OF_CLASSES = Kind(
-    METRICS,
-    metrics.evaluate,
-    metrics.LOSSES,
-    lambda model, fold: model.predict_proba(fold.X_test),
-)
-#: P: see `regression.columns`.
-OF_NUMBERS = Kind(
-    regression.METRICS,
-    regression.evaluate,
-    regression.LOSSES,
-    lambda model, fold: model.predict_numbers(fold.X_test, fold.y_test),
-)
-KINDS = {"classification": OF_CLASSES, "regression": OF_NUMBERS}
+def folds(
+    X: AnyNDArray, y: AnyNDArray, num_folds: int = 10, seed: int = 0, num_inducing: int = 100
+) -> Iterator[Fold]:
+    """
+    Yield folds of shuffled rows, scaled by their training part and, for classes, stratified.
+
+    :param X: [N, D]; y: [N], in 0..C-1 (see `class_labels`), or floats, which are standardized with
+        the training part.
+    :param seed: seed of the shuffle; the inducing points of fold k use seed + k.
+    :param num_inducing: maximum number of inducing points, found by k-means on the training part;
+        fewer distinct rows give fewer points.
+    """
+    numbers = y.dtype.kind == "f"
+    splits = (KFold if numbers else StratifiedKFold)(num_folds, shuffle=True, random_state=seed)
+    medians = SimpleImputer(strategy="median", keep_empty_features=True)
+    scaler = make_pipeline(medians, StandardScaler())
+    for fold, (train, test) in enumerate(splits.split(X, y)):
+        X_train = scaler.fit_transform(X[train])
+        most = min(num_inducing, len(np.unique(X_train, axis=0)))
+        Z = kmeans(X_train, most, seed=seed + fold)
+        labels = (y - y[train].mean()) / (y[train].std() or 1.0) if numbers else y
+        X_test = scaler.transform(X[test])
+        yield Fold(fold, X_train, labels[train], Z, X_test, labels[test], test)
+
+
+def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    :return: labels [C], sorted or in the order of their type, and y [N], their indices.
+    :raise ValueError: for a single label, or labels that look like a regression target.
+    """
+    labels = np.array(dataset.order) if dataset.order else np.unique(dataset.y)
+    check_are_classes(labels.tolist(), len(dataset.y), dataset.name)
+    return labels, number(dataset.y, labels)
+
+
+def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) -> None:
+    """:raise ValueError: unless every class has a row for every fold."""
+    fewest = counts.min()
+    if fewest >= folds:
+        return
+    few = np.count_nonzero(counts < folds)
+    others = f" (one of {few} such classes)" if few > 1 else ""
+    advice = f"at most {fewest} folds are possible" if fewest > 1 else "at least 2 are needed"
+    raise ValueError(
+        f"{name} has {fewest} row(s) of class {labels[counts.argmin()]!s}{others}, too few for "
+        f"{folds} folds: {advice}"
+    )
 
 
 @dataclass(frozen=True)
@@ -114,15 +159,21 @@ class FoldScore:
         return self.status.startswith("ok")
 
 
+#: The number of a comparison, and the `fold_scores` and `held_out` of one of its models.
+Result = tuple[int, list[FoldScore], dict[str, dict[int, Held]]]
+
+
 class Comparison:
     """
     All models on all folds of one data set. If `run` is interrupted, `fold_scores` keeps results.
 
-    :ivar kind: classes or numbers.
     :ivar models: the models to run, in the order of tables.
     :ivar labels: [C], see `class_labels`: class c is the label at index c. Empty for numbers.
+    :ivar metrics: the metrics of held-out predictions, by name.
+    :ivar losses: functions that return row losses [n], for `metrics` that average over rows.
     :ivar fold_scores: one `FoldScore` per fold and model.
-    :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
+    :ivar held_out: labels [n] and predictions [n, K] of each model, by fold: probabilities of the C
+        classes, or see `regression.columns`.
     """
 
     def __init__(
@@ -134,11 +185,14 @@ class Comparison:
         """
         self.dataset = dataset
         self.settings = settings
-        self.kind: Kind = KINDS[settings.task]
         if settings.task == "regression":
             self.labels = np.array([])
             self._y = dataset.y.astype(float)
+            self.metrics = regression.METRICS
+            self.losses = regression.LOSSES
         else:
+            self.metrics = metrics.METRICS
+            self.losses = metrics.LOSSES
             self.labels, self._y = class_labels(dataset)
             check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         default = default_baselines(len(self.labels), settings.fixed_kernel)
@@ -208,23 +262,26 @@ class Comparison:
                 start = time.perf_counter()
                 model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number)
                 train_seconds = time.perf_counter() - start
-                p = np.asarray(self.kind.predict(model, fold))
+                p = self._predict(model, fold)
                 again = time.perf_counter()  # traced by the first call
-                self.kind.predict(model, fold)
+                self._predict(model, fold)
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
-            scores = self.kind.evaluate(fold.y_test, p)
+            evaluate = metrics.evaluate if len(self.labels) else regression.evaluate
+            scores = evaluate(fold.y_test, p)
         except Exception as error:  # an error of one model must not end the comparison
-            return made(_reason(error), dict.fromkeys(self.kind.metrics, math.nan))
+            return made(_reason(error), dict.fromkeys(self.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
         return made(status, scores, train_seconds, predict_us, model.last_gain)
 
+    def _predict(self, model: Baseline, fold: Fold) -> AnyNDArray:
+        if len(self.labels):
+            return np.asarray(model.predict_proba(fold.X_test))
+        return np.asarray(model.predict_numbers(fold.X_test, fold.y_test))
+
 
 def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tqdm:
-    """
-    :param progress: whether to show a bar (None: on terminals).
-    :return: a single bar for all fits.
-    """
+    """:return: a single bar for all fits; `progress`: whether to show it (None: on terminals)."""
     total = sum(one.num_fits for one in comparisons)
     return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)
 
@@ -234,3 +291,56 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Skipped):
         return f"skipped: {first}"
     return f"failed: {type(error).__name__}: {first}"
+
+
+def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator[Comparison]:
+    """
+    Run comparisons, and yield each comparison when all its models are done.
+
+    :param jobs: number of processes, which share the cores; 1: this process.
+    :param bar: the comparisons' `progress_bar`.
+    :raise ChildProcessError: if a process was killed; finished models are kept.
+    """
+    if jobs == 1:
+        for comparison in comparisons:
+            comparison.run(bar)
+            yield comparison
+        return
+    try:
+        for number, scores, held_out in _results(comparisons, jobs):
+            comparison = comparisons[number]
+            comparison.add(scores, held_out)
+            bar.set_postfix_str(f"{comparison.dataset.name}: {scores[0].model}")
+            bar.update(len(scores))
+            if not comparison.ended_early:
+                yield comparison
+    except BrokenProcessPool as error:
+        reason = "a process was killed, perhaps for lack of memory: --jobs 1 needs less"
+        raise ChildProcessError(reason) from error
+
+
+def _results(comparisons: Sequence[Comparison], jobs: int) -> Iterator[Result]:
+    threads = max(1, joblib.cpu_count() // jobs)
+    tasks = [
+        joblib.delayed(_one_model)(number, one.dataset, one.settings, model, threads)
+        for number, one in enumerate(comparisons)
+        for model in one.models
+    ]
+    # Without max_nbytes, joblib would write large arrays to files.
+    pool = joblib.Parallel(
+        min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1, max_nbytes=None
+    )
+    yield from pool(tasks)
+
+
+def _one_model(
+    number: int, dataset: Dataset, settings: Settings, model: str, threads: int
+) -> Result:
+    """:return: the argument `number`, and the results of the model on all folds."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    atexit.register(gc.freeze)  # collecting graphs at the end would take seconds
+    tqdm.set_lock(RLock())  # its default lock would be leaked when an interrupt ends this process
+    comparison = Comparison(dataset, settings, [model])
+    comparison.run(progress=False)
+    return number, comparison.fold_scores, comparison.held_out

@@ -27,10 +27,7 @@ LEVELS = tuple(np.linspace(0.05, 0.95, 10))
 
 
 def columns(mean: Any, log_density: Any, quantiles: Any) -> AnyNDArray:
-    """
-    :param mean: [n]; log_density: [n], of the true y; quantiles: [n, T], at `LEVELS`.
-    :return: all columns together, [n, 2 + T].
-    """
+    """:return: [n, 2 + T]: means, log densities of the true y, and quantiles at `LEVELS`."""
     return np.column_stack([mean, log_density, quantiles])
 
 
@@ -48,7 +45,6 @@ LOSSES: dict[str, Loss] = {
 
 
 def _covered(y: AnyNDArray, P: AnyNDArray) -> float:
-    """:return: the share of labels between the first and the last quantile."""
     return float(np.mean((P[:, 2] <= y) & (y <= P[:, -1])))
 
 
@@ -93,7 +89,6 @@ class Searched(Baseline):
     """A scikit-learn regressor with options chosen by 3-fold cross-validation."""
 
     def __init__(self, estimator: Any, grid: Any) -> None:
-        """:param grid: a grid of options, as for `GridSearchCV`."""
         folds = KFold(3, shuffle=True, random_state=0)
         self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
 

@@ -1,4 +1,7 @@
-"""The output of a comparison: a table, sentences, results.csv and results.json."""
+"""
+The output of a comparison: a table, sentences, results.csv and results.json. Pairwise tests of
+models are the basis of all stars and sentences.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,122 @@ import math
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
-from itertools import combinations
+from dataclasses import asdict, dataclass
+from itertools import combinations, permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from scipy import stats
 
 from ..atomic import whole_file
 from ..datasets import Dataset
+from ..metrics import Loss
 from ..optional import require
-from .contests import Contest, contests
 from .machine import provenance
-from .protocol import Comparison, FoldScore
+from .protocol import Comparison, FoldScore, Held
 from .registry import PEERS, WITHOUT_M
 
 #: Headings and digits of the columns other than metrics.
 TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
+#: Level of all intervals.
+LEVEL = 0.95
+
+
+class Interval(NamedTuple):
+    """A mean over rows, and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Contest:
+    """
+    Models in order of mean loss, compared by one score on the same held-out rows.
+
+    :ivar score: a name in `Comparison.losses`.
+    :ivar num_rows: number of rows that all models predict.
+    :ivar losses: mean loss of each model, with a 95 % interval.
+    :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
+        other model's loss. The paired t intervals have level 1 - 0.05 / P for P pairs, so that all
+        together hold with 95 % (Bonferroni).
+    """
+
+    score: str
+    num_rows: int
+    losses: dict[str, Interval]
+    behind: dict[tuple[str, str], Interval]
+
+    @property
+    def best(self) -> str:
+        """:return: the model with the least mean loss."""
+        return next(iter(self.losses))
+
+    def verdict(self, model: str, other: str) -> str:
+        """:return: "better" or "worse" if the pair's interval excludes 0, else "level"."""
+        lost = self.behind[model, other]
+        return "worse" if lost.low > 0 else "better" if lost.high < 0 else "level"
+
+    def better(self, model: str) -> list[str]:
+        """:return: all models better than this one."""
+        return [one for one in self.losses if one != model and self.verdict(model, one) == "worse"]
+
+    @property
+    def leaders(self) -> list[str]:
+        """:return: the models that no model beats, including the best."""
+        return [name for name in self.losses if not self.better(name)]
+
+
+def contests(comparison: Comparison) -> list[Contest]:
+    """
+    Compare all pairs of models on held-out rows. The intervals ignore the variation over training
+    sets. Only models with predictions for the largest number of folds take part, on the folds that
+    all of them share.
+
+    :return: a contest for each score; empty if no model has predictions.
+    """
+    folds = _in_common(comparison)
+    losses = comparison.losses.items()
+    return [_contest(score, loss, folds) for score, loss in losses] if folds else []
+
+
+def _contest(score: str, loss: Loss, folds: dict[str, list[Held]]) -> Contest:
+    rows = {name: np.concatenate([loss(y, P) for y, P in own]) for name, own in folds.items()}
+    means = {name: float(own.mean()) for name, own in rows.items()}
+    order = sorted(rows, key=means.__getitem__)
+    pairs = list(permutations(order, 2))
+    level = 1 - (1 - LEVEL) / max(1, len(pairs) // 2)
+    return Contest(
+        score,
+        len(rows[order[0]]),
+        {name: _interval(rows[name], LEVEL) for name in order},
+        {(one, other): _interval(rows[one] - rows[other], level) for one, other in pairs},
+    )
+
+
+def _in_common(comparison: Comparison) -> dict[str, list[Held]]:
+    """:return: labels and predictions on the shared folds, for models with the most folds."""
+    most = max(map(len, comparison.held_out.values()), default=0)
+    full = {name: found for name, found in comparison.held_out.items() if len(found) == most}
+    numbers = range(comparison.settings.folds)
+    shared = [k for k in numbers if all(k in found for found in full.values())]
+    return {name: [found[k] for k in shared] for name, found in full.items() if shared}
+
+
+def _interval(values: AnyNDArray, level: float) -> Interval:
+    """:return: Student's t interval; if all values are equal, only their mean."""
+    mean = float(values.mean())
+    if len(values) < 2 or not np.ptp(values):
+        return Interval(mean, mean, mean)
+    low, high = stats.ttest_1samp(values, 0).confidence_interval(level)
+    return Interval(mean, float(low), float(high))
 
 
 def prepare_output(directory: Path) -> None:
-    """
-    Create the directory and test it before training starts.
-
-    :raise ValueError: if it is not writable.
-    """
+    """:raise ValueError: if the directory, which is made if necessary, is not writable."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
@@ -47,7 +143,6 @@ def frame(scores: Sequence[FoldScore]) -> Any:
 
 
 def _names(scores: Sequence[FoldScore]) -> list[str]:
-    """:return: names of the metrics."""
     return list(scores[0].scores) if scores else []
 
 
@@ -82,18 +177,17 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
 def table(comparison: Comparison) -> str:
     """:return: the comparison as lines of at most 110 characters; "*" marks `Contest.leaders`."""
     records = summary(comparison.fold_scores)
-    metrics = comparison.kind.metrics
+    metrics = comparison.metrics
     stars = len(records) > 1 and not comparison.ended_early
     best = {held.score: held.leaders for held in contests(comparison)} if stars else {}
-    metric_cells = {name: _column(name, records, best.get(name, [])) for name in metrics}
     heading = f"{'model':<15}" + "".join(f"{metric.label:>14}" for metric in metrics.values())
     lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in TIMES.values())]
-    for number, record in enumerate(records):
+    for record in records:
         line = f"{record['model']:<15}"
         if record["folds_ok"] == 0:
             lines.append(f"{line} {next(iter(record['notes']))}"[:110])
             continue
-        line += "".join(f"{cells[number]:>14}" for cells in metric_cells.values())
+        line += "".join(f"{_cell(name, record, best.get(name, [])):>14}" for name in metrics)
         for name, (_, digits) in TIMES.items():
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
@@ -110,7 +204,7 @@ def verdicts(comparison: Comparison) -> list[str]:
         return []
     records = summary(comparison.fold_scores)
     seconds = {one["model"]: one["median"]["train_seconds"] for one in records}
-    labels = {name: metric.label for name, metric in comparison.kind.metrics.items()}
+    labels = {name: metric.label for name, metric in comparison.metrics.items()}
     names = [name for name in comparison.held_out if name in held[0].losses]
     return [
         f"{one} is {_verdict(held, one, other, labels)}; "
@@ -155,15 +249,13 @@ def _title(comparison: Comparison) -> str:
     )
 
 
-def _column(name: str, records: list[dict[str, Any]], best: Sequence[str]) -> list[str]:
-    """:return: "mean ± std" for each record, with a star for the best."""
-    cells = []
-    for record in records:
-        mean = record["mean"][name]
-        star = "*" if record["model"] in best else " "
-        spread = "" if record["std"][name] is None else f"±{record['std'][name]:.3f}"
-        cells.append("-  " if mean is None else f"{mean:.3f}{spread}{star}")
-    return cells
+def _cell(name: str, record: dict[str, Any], best: Sequence[str]) -> str:
+    """:return: "mean ± std", with a star for the best."""
+    mean = record["mean"][name]
+    if mean is None:
+        return "-  "
+    spread = "" if record["std"][name] is None else f"±{record['std'][name]:.3f}"
+    return f"{mean:.3f}{spread}{'*' if record['model'] in best else ' '}"
 
 
 def _footnotes(records: list[dict[str, Any]]) -> list[str]:

@@ -113,10 +113,7 @@ class Piece(NamedTuple):
                 )
 
     def cut(self, size: int) -> Iterator[Piece]:
-        """
-        :return: the rows in consecutive pieces of at most `size` rows.
-        :raise ValueError: see `check_lengths`.
-        """
+        """:return: the rows in consecutive pieces of at most `size`; raises as `check_lengths`."""
         self.check_lengths()
         for start in range(0, max(np.shape(self.X)[0], 1), size):
             yield self.between(start, start + size)
@@ -136,7 +133,6 @@ class SparseRows:
     """A SciPy sparse matrix whose slices are dense: `rows[100:200]` is an ndarray."""
 
     def __init__(self, matrix: Any) -> None:
-        """:param matrix: [N, D], any of SciPy's formats."""
         self._matrix = scipy.sparse.csr_matrix(matrix)
         self.shape: tuple[int, int] = self._matrix.shape
         self.dtype: np.dtype[Any] = self._matrix.dtype
@@ -178,10 +174,7 @@ def _bytes(array: Any) -> memoryview:
 
 
 def digests(batches: Iterable[Any]) -> dict[str, str]:
-    """
-    :param batches: X, Y and weights of all rows, however they are split.
-    :return: a digest of each column; any changed number changes it.
-    """
+    """:return: a digest of each column of all rows, however these are split into batches."""
     sums = [hashlib.sha256() for _ in Batch._fields]
     rows = 0
     kinds = [""] * len(Batch._fields)

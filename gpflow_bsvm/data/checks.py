@@ -20,7 +20,6 @@ _WHOLE = Origin()
 
 def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     """
-    :param origin: the position of the rows, if `values` are a part of the data.
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """

@@ -70,11 +70,7 @@ class Reader(Source):
         """:return: an iterator over all unchecked rows, about `size` at a time if possible."""
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
-        """
-        :param check: check of a piece's rows.
-        :param chunk_rows: rows per chunk.
-        :return: the rows, which are checked while they are read.
-        """
+        """:return: the rows, which `check` checks while they are read, in chunks of a size."""
         source = copy.copy(self)
         source._asked = check
         source.chunk_rows = chunk_rows
@@ -221,10 +217,7 @@ def checked(piece: Piece, check: Check) -> Batch:
 
 
 def _as_numbers(values: Any, name: str) -> AnyNDArray:
-    """
-    :return: an array of GPflow's default float; sparse matrices become dense.
-    :raise ValueError: for non-numeric values.
-    """
+    """:return: an array of GPflow's default float; sparse matrices become dense."""
     refuse_masked(values, name)
     array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if array.dtype.kind not in "fiub":
@@ -278,8 +271,7 @@ class Part(Reader):
 
     def __init__(self, reader: Reader, start: int = 0, stop: int | None = None) -> None:
         """
-        :param start: index of the first row, from 0.
-        :param stop: index after the last row; if None, the end.
+        :param start: index of the first row, from 0; stop: index after the last row, or None.
         :raise ValueError: unless 0 <= start < stop.
         """
         last = reader.known_rows if stop is None else stop
@@ -366,10 +358,7 @@ class MappedArrays(Reader):
     told_by_rows = True
 
     def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
-        """
-        :param X: [N, D]; Y: [N, P]; weight: [N].
-        :raise ValueError: for arrays of different lengths.
-        """
+        """:param X: [N, D]; Y: [N, P]; weight: [N]; lengths must be equal."""
         X, Y, weight = (None if one is None else np.asanyarray(one) for one in (X, Y, weight))
         self._rows = Piece(X, Y, weight, Origin())
         self._rows.check_lengths()

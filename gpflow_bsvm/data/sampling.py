@@ -21,7 +21,6 @@ Columns = tuple[AnyNDArray, ...]
 
 def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
     """
-    :param seed: a seed or a NumPy generator.
     :return: [min(number, num_rows)], indices of random rows without repetition; all, in order, if
         there are at most `number` rows.
     """
@@ -41,9 +40,8 @@ def random_keys(batch: Batch, seed: int) -> AnyNDArray:
 
 def sample(source: Source, number: int, seed: int) -> ArraySource:
     """
-    :param source: a source with a known number of rows, more than `number`.
-    :return: a random sample of `number` rows without repetition; this takes a pass if rows can only
-        be read in order.
+    :return: a random sample of `number` rows (fewer than the source has) without repetition; this
+        takes a pass if rows can only be read in order.
     """
     if isinstance(source, ArraySource):
         return source.part(np.sort(random_rows(source.num_rows, number, seed)))
@@ -79,14 +77,10 @@ class BatchGroup(NamedTuple):
     position: int  #: start of the next group
 
     def first(self, number: int, begin: int) -> BatchGroup:
-        """
-        :param begin: start of this group.
-        :return: its first minibatches, at most `number`.
-        """
-        whole = len(self.index)
-        used = min(number, len(self.index))
-        position = begin + (self.position - begin) * used // whole
-        return BatchGroup(self.rows, self.index[:used], position)
+        """:return: at most `number` minibatches of this group, which starts at `begin`."""
+        index = self.index[:number]
+        position = begin + (self.position - begin) * len(index) // len(self.index)
+        return BatchGroup(self.rows, index, position)
 
 
 def batch_groups(
@@ -100,7 +94,7 @@ def batch_groups(
     """
     :param batch_size: B, at most the number of rows; ignored for a `tf.data.Dataset`.
     :param num_batches: the largest number of minibatches per group.
-    :param seed: seed of the order; each epoch is a new permutation of the rows.
+    :param seed: each epoch is a new permutation of the rows.
     :param position: 0, or the end of the previous group.
     :param most_rows: the largest number of rows per group, unless a single minibatch has more.
     :return: an endless iterator of groups.
@@ -120,12 +114,10 @@ def _in_order(
 
     while True:
         end = position + batch_size * num_batches
-        epochs = range(position // data.num_rows, -(-end // data.num_rows))
-        starts = [epoch * data.num_rows for epoch in epochs]
-        numbers = [
-            permutation(epoch)[max(0, position - start) : end - start]
-            for epoch, start in zip(epochs, starts)
-        ]
+        numbers = []
+        for epoch in range(position // data.num_rows, -(-end // data.num_rows)):
+            start = epoch * data.num_rows
+            numbers.append(permutation(epoch)[max(0, position - start) : end - start])
         rows, index = data.gather(np.concatenate(numbers).reshape(num_batches, batch_size))
         position = end
         yield BatchGroup(rows, index, position)

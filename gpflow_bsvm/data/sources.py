@@ -102,9 +102,7 @@ class Source(ABC):
 
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
-        :param index: row indices, of any shape.
-        :return: some rows, and the positions among these of the rows at `index`, in the shape of
-            `index`.
+        :return: some rows, and the positions among these of the rows at `index`, in its shape.
         :raise ValueError: if rows cannot be read by index.
         """
         raise ValueError(
@@ -125,10 +123,7 @@ class ArraySource(Source):
     """Rows in memory."""
 
     def __init__(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, chunk_rows: int) -> None:
-        """
-        :param X: [N, D], an array or `SparseRows`; Y: [N, P]; weight: [N, 1].
-        :param chunk_rows: rows per chunk.
-        """
+        """:param X: [N, D], an array or `SparseRows`; Y: [N, P]; weight: [N, 1]."""
         self._columns = (X, Y, weight)
         self.chunk_rows = chunk_rows
 
@@ -216,9 +211,8 @@ class Remote(Protocol):
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
-        :param project: a function of each chunk.
         :param keep: whether the other processes keep the results; if not, each pass computes them.
-        :return: the rows converted by `project`.
+        :return: the rows, whose chunks `project` converts.
         """
 
     def digests(self) -> Mapping[str, str]:
@@ -253,11 +247,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
 
 @contextmanager
 def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
-    """
-    Close `items` at the end; otherwise an error's traceback would keep generator and reader alive.
-
-    :return: a context with `items`.
-    """
+    """Close `items` at the end; otherwise an error's traceback would keep their reader alive."""
     try:
         yield items
     finally:

@@ -66,11 +66,7 @@ def in_ascii(texts: Any) -> Any:
 
 
 def without(cells: Any, missing: Sequence[str]) -> Any:
-    """
-    :param cells: a column of strings or of numbers.
-    :param missing: strings that mean a missing value; numbers match in every spelling.
-    :return: the column, with null for missing values.
-    """
+    """:return: the column, with null for these values; numbers match in every spelling."""
     texts = is_a(cells.type)
     codes = _as_numbers(arrow.array([*missing], "string")).drop_null()
     if not (texts or len(codes)):

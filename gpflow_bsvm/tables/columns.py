@@ -57,8 +57,7 @@ class Column(NamedTuple):
 
     def values(self, cells: Any, origin: Origin) -> Any:
         """
-        :param cells: a column of pyarrow.
-        :return: [n, K], NaN for missing values.
+        :return: [n, K], the column's values; NaN for missing values.
         :raise ValueError: for a value of another kind; the message names its place.
         """
         if self.words is not None:
@@ -152,10 +151,7 @@ def first_unlike(texts: Any, mark: str) -> int | None:
 
 
 def days(texts: Any) -> tuple[Any, Any]:
-    """
-    :param texts: a column of pyarrow.
-    :return: days since 1970, [n]; True for strings that are not ISO 8601 dates or times, [n].
-    """
+    """:return: days since 1970, [n]; whether strings are no ISO 8601 dates or times, [n]."""
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
     stamps = pandas.to_datetime(dated, format="ISO8601", errors="coerce", utc=True)
@@ -182,11 +178,7 @@ class Columns:
         features: Iterable[str],
         classes: Any,
     ) -> None:
-        """
-        :param found: how to read columns, by name; columns not in it hold numbers.
-        :param features: names of the columns of X, in order.
-        :param classes: see `class_list`; or None.
-        """
+        """:param found: how to read columns, by name; columns not in it hold numbers."""
         if classes is not None and target is None:
             raise ValueError("classes needs labels: give target=..., the name of the label column")
         self.target = target
@@ -235,8 +227,7 @@ class Columns:
 
     def piece(self, table: Any, origin: Origin) -> tuple[Any, Any, Any, Origin]:
         """
-        :param table: a pyarrow table with at least the columns `read`.
-        :return: X, labels and weights, and their origin.
+        :return: X, labels and weights of a table with the columns `read`, and their origin.
         :raise ValueError: for values of the wrong kind.
         """
         origin = origin._replace(columns=self.features)
@@ -256,11 +247,7 @@ class Columns:
         return int(np.isnan(X[:, first]).sum())
 
     def about_gaps(self, number: int, marked: Any) -> list[str]:
-        """
-        :param number: the number of missing values.
-        :param marked: [D], whether each feature has an indicator column.
-        :return: a note on missing values, or "".
-        """
+        """:return: a note on missing values; `marked` features [D] have indicator columns."""
         marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
         beside = f", and the columns {listed(marks)} mark them" if marks else ""
         return [f"medians replace {number} missing values{beside}"] if number else []
@@ -272,11 +259,7 @@ class Columns:
 def chosen_words(
     features: Sequence[str], names: Collection[str], missing: tuple[str, ...] = ("",)
 ) -> dict[str, Column]:
-    """
-    :param names: the column names of a table.
-    :param missing: strings for missing values.
-    :return: the columns behind features "column=word", by name.
-    """
+    """:return: the columns of a table (with `names`) behind features "column=word", by name."""
     words = dict[str, list[str]]()
     names = {*names}
     for feature in (str(one) for one in features if one not in names):

@@ -39,7 +39,8 @@ class Format:
     """
     A table in a file.
 
-    :ivar names: names of all columns, in order.
+    :ivar names: names of the columns in the file, in order.
+    :ivar folders: further columns of a single value (None: missing), which folders' names state.
     :ivar types: pyarrow types of columns to inspect.
     :ivar words: columns that the file declares as words.
     :ivar num_rows: number of rows; None if unknown.
@@ -51,6 +52,7 @@ class Format:
 
     path: str
     names: list[str]
+    folders: Mapping[str, str | None] = {}
     types: dict[str, Any]
     words: Collection[str] = ()
     dates: Mapping[str, str] = {}
@@ -58,6 +60,11 @@ class Format:
     num_rows: int | None = None
     may_have_commas: bool = False
     X: Any = None
+
+    @property
+    def columns(self) -> list[str]:
+        """:return: names of all columns."""
+        return [*self.names, *self.folders]
 
     def check_features(self, features: Sequence[str]) -> None:
         """:raise ValueError: if the model's columns have other names in this file."""
@@ -67,12 +74,20 @@ class Format:
         :return: record batches of these columns, with 1 to `size` rows.
         :raise ValueError: for missing columns, and for rows that cannot be read.
         """
-        if lost := sorted({*columns} - {*self.names}):
+        if lost := sorted({*columns} - {*self.columns}):
             other = "" if len(lost) < len(columns) else ": leave it out if it is another table"
-            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.names)}{other}")
+            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.columns)}{other}")
+        own = [name for name in columns if name not in self.folders]
         with named(self.path):
-            for batch in self._batches(columns, size):
-                yield from (batch[start : start + size] for start in range(0, len(batch), size))
+            for batch in self._batches(own or self.names[:1], size):
+                whole = batch if own == [*columns] else self._with_folders(batch, own, columns)
+                yield from (whole[start : start + size] for start in range(0, len(whole), size))
+
+    def _with_folders(self, batch: Any, own: list[str], columns: Sequence[str]) -> Any:
+        cells = dict(zip(own, batch.columns))
+        for name, value in self.folders.items():
+            cells[name] = arrow.array([value] * len(batch), arrow.string())
+        return arrow.RecordBatch.from_arrays([cells[name] for name in columns], [*columns])
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         raise NotImplementedError
@@ -158,31 +173,6 @@ class SVMLight(Format):
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
 
 
-class Partition(Format):
-    """A file in a folder whose name states a column's value, such as site=north."""
-
-    def __init__(self, file: Format, folders: Mapping[str, str | None]) -> None:
-        """:param folders: the value of each such column; None for a missing value."""
-        vars(self).update(vars(file))
-        self._file = file
-        self._folders = {name: one for name, one in folders.items() if name not in file.names}
-        self.names = [*file.names, *self._folders]
-        self.types = file.types | dict.fromkeys(self._folders, arrow.string())
-
-    def check_features(self, features: Sequence[str]) -> None:
-        """See `Format`."""
-        self._file.check_features(features)
-
-    def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        own = [name for name in columns if name not in self._folders]
-        for batch in self._file.batches(own or self._file.names[:1], size):
-            cells = {
-                name: arrow.array([value] * len(batch), arrow.string())
-                for name, value in self._folders.items()
-            } | dict(zip(own, batch.columns))
-            yield arrow.RecordBatch.from_arrays([cells[name] for name in columns], [*columns])
-
-
 def open_bytes(path: str) -> Any:
     """:return: the decompressed content; the first bytes, or else the name, give the format."""
     with open(path, "rb") as file:
@@ -235,10 +225,7 @@ class Arff(Format):
     """An ARFF file. Attributes with a list of values are words; ? means a missing value."""
 
     def __init__(self, path: str, head: str, encoding: str) -> None:
-        """
-        :param head: the first lines.
-        :raise ValueError: if they do not declare the columns.
-        """
+        """:raise ValueError: if the first lines, `head`, do not declare the columns."""
         lines = head.split("\n")  # counted as in `_rows`: a form feed does not end a line
         ends = [n for n, line in enumerate(lines, 1) if re.match(r"(?i)\s*@data\b", line)]
         if not ends:

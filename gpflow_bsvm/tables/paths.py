@@ -35,8 +35,7 @@ _SHORT.maxstring = _SHORT.maxother = 40
 
 def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     """
-    :param path: a file, a directory, or several of these.
-    :return: file paths; within a directory, in the order of names.
+    :return: file paths of a file, a directory (in the order of names), or several of these.
     :raise FileNotFoundError: if there is no such file.
     :raise ValueError: for a pipe or a device, which can be read only once.
     """

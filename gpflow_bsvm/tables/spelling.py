@@ -28,10 +28,7 @@ class Spelling(NamedTuple):
         return f"numbers, decimal {self.decimal!r}{groups}" if self != PLAIN else "numbers"
 
     def read(self, texts: Any) -> Any:
-        """
-        :param texts: a column of pyarrow; null stays null.
-        :return: a column of numbers; None if a string does not fit, see `odd`.
-        """
+        """:return: a column of numbers; None if a string does not fit, see `odd`."""
         texts = compute.utf8_trim_whitespace(texts)
         if self == PLAIN:
             numbers = cast(texts, arrow.float64())
@@ -69,8 +66,7 @@ def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
     :param comma: whether another column has decimal commas, so that points are ambiguous.
     :return: the column's spelling; None if it is ambiguous.
     """
-    refused = in_doubt(fitting) and (comma or PLAIN not in fitting)
-    return None if refused else fitting[0]
+    return None if in_doubt(fitting) and (comma or PLAIN not in fitting) else fitting[0]
 
 
 def in_doubt(fitting: Sequence[Spelling]) -> bool:

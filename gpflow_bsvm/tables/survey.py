@@ -48,10 +48,7 @@ class Survey:
     """
 
     def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
-        """
-        :param file: the first file.
-        :param files: pairs of a file's path and the number of rows before it; filled later.
-        """
+        """:param files: pairs of a file's path and the number of rows before it; filled later."""
         self.name = name
         self.kind = file.types[name]
         self.rows = 0
@@ -86,7 +83,6 @@ class Survey:
         self.rows += len(cells)
 
     def _keep_odd(self, cells: Any, spelling: Spelling) -> None:
-        """Keep strings that do not fit, for the error that names them."""
         texts = without(as_text(cells), self.missing)
         for text in spelling.odd(texts)[:_MOST_ODD]:
             self.seen.setdefault(text, self.rows + compute.index(texts, text).as_py())
@@ -140,7 +136,6 @@ class Survey:
 
     @property
     def _known(self) -> str:
-        """:return: the mark of the column in training."""
         return (self._reading.marks or {}).get(self.name, "")
 
     @property
@@ -171,8 +166,7 @@ class Survey:
 
     def column(self, comma: bool) -> Column:
         """
-        :param comma: whether another column has a decimal comma.
-        :return: how to read the column.
+        :return: how to read the column; `comma` states that another one has a decimal comma.
         :raise ValueError: if it cannot be read; the message has the reason and advice.
         """
         if self.name in self._reading.dates:
@@ -261,9 +255,10 @@ class Survey:
             raise self._of_dates(texts)
         ways = possible()
         words = self._as_words
-        strange = set[str].intersection(*({*way.odd(_array(texts))} for way in ways))
-        numbers = [text for text in texts if text not in strange]
-        odd = [text for text in texts if text in strange]
+        odd = texts
+        for way in ways:
+            odd = way.odd(_array(odd))  # in the end, those that fit none
+        numbers = [text for text in texts if text not in odd]
         if not odd:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
@@ -294,7 +289,6 @@ class Survey:
         return "" if never else f"give words=[{self.name!r}] for a category, "
 
     def _as_missing(self, odd: list[str]) -> str:
-        """:return: advice for strings that may mean a missing value."""
         given = self._reading.na_values
         usual = [text for text in odd if text in MISSING]
         if given is not None and usual:
@@ -341,18 +335,13 @@ class Survey:
         what = f"column {self.name!r}"
         if gap is not None:
             raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")
-        doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]
-        if doubtful and not told:
-            raise ValueError(
-                f"the label {doubtful[0]!r} ({self.place(doubtful[0])}) in {what} may mean a "
-                f"missing label: drop such rows, or give words=[{self.name!r}] if it is a label"
-            )
-        zeros = [one for one in self.seen if one in ("-0", "-0.0")]
-        if zeros and not told:
-            raise ValueError(
-                f"the label {zeros[0]!r} ({self.place(zeros[0])}) in {what} is a negative zero, "
-                "which would be another class than 0: write 0"
-            )
+        for one in () if told else self.seen:
+            label = f"the label {one!r} ({self.place(one)}) in {what}"
+            if one in self.missing and one not in ("-", "."):
+                how = f"drop such rows, or give words=[{self.name!r}] if it is a label"
+                raise ValueError(f"{label} may mean a missing label: {how}")
+            if one in ("-0", "-0.0"):
+                raise ValueError(f"{label} is a negative zero, another class than 0: write 0")
         if self.many:
             raise ValueError(
                 f"{what} holds more than {MOST_CLASSES} different values, too many for classes; is "

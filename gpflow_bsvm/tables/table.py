@@ -44,7 +44,7 @@ class Table:
         :raise ValueError: for columns that are missing or cannot be read.
         """
         self.files = open_formats(paths, reading)
-        self.names = self.files[0].names
+        self.names = self.files[0].columns
         self.rows = 0
         self._reading = reading = self._with_target(reading) if labelled else reading
         self._check_options()
@@ -65,7 +65,7 @@ class Table:
         self.classes_in_order = bool(labels and labels.order) if reading.is_auto else True
         self.columns = Columns(found, reading.target, reading.weight, X, self._classes)
         for file in self.files:
-            own = [name for name in file.names if name not in reading.drop]
+            own = [name for name in file.columns if name not in reading.drop]
             self.columns.check_names(own, f"file {file.path}", reading.features is None)
 
     def _with_target(self, reading: Reading) -> Reading:
@@ -162,7 +162,7 @@ class Table:
     @property
     def left_out(self) -> tuple[str, ...]:
         """:return: columns left out automatically, such as an index written by pandas or R."""
-        names = dict.fromkeys(name for file in self.files for name in file.names)
+        names = dict.fromkeys(name for file in self.files for name in file.columns)
         own = {*own_columns([*names]), *self.columns.read}
         return tuple(name for name in names if name not in own)
 
@@ -228,7 +228,6 @@ class Table:
         return [column.name for column in self.columns.kinds if column.name in keys]
 
     def _unnamed(self) -> list[str]:
-        """:return: notes on the columns of `left_out`."""
         lost = {*self.left_out}
-        names = [numbered for file in self.files for numbered in enumerate(file.names, 1)]
+        names = [numbered for file in self.files for numbered in enumerate(file.columns, 1)]
         return [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]

@@ -12,19 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import Later
+from . import formats
 from .cells import arrow, compute
-from .formats import (
-    Arff,
-    Format,
-    Parquet,
-    Partition,
-    SVMLight,
-    check_width,
-    in_batches,
-    named,
-    open_bytes,
-    open_text,
-)
 from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT, folders_of
 from .reading import Reading
 
@@ -49,11 +38,11 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     :return: the first lines of a file, and its encoding.
     :raise ValueError: if the file is empty or has another encoding.
     """
-    with open_bytes(path) as stream:
+    with formats.open_bytes(path) as stream:
         utf16 = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     found = encoding or ("utf-16" if utf16 else "utf-8-sig")
     try:
-        with open_text(path, found, newline=None) as lines:
+        with formats.open_text(path, found, newline=None) as lines:
             text = lines.read(_HEAD) + lines.readline() + lines.readline()
     except (UnicodeError, LookupError):
         name = found.removesuffix("-sig")
@@ -68,14 +57,11 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     return text, found
 
 
-class Text(Format):
+class Text(formats.Format):
     """A text table. Its values are the strings in the file; a column's name may be ""."""
 
     def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
-        """
-        :param head: the first lines.
-        :raise ValueError: if they have no header.
-        """
+        """:raise ValueError: if the first lines, `head`, have no header."""
         self.path = path
         self.encoding = encoding
         names = reading.names
@@ -148,14 +134,14 @@ class Text(Format):
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         if self._spaced or self._skips:
-            return in_batches(self._rows(), self.names, columns, size)
+            return formats.in_batches(self._rows(), self.names, columns, size)
         return self._fast(columns)
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
         last = self.names[-1]
         end = arrow.array([], arrow.string())
         with arrow_csv.open_csv(
-            open_bytes(self.path),
+            formats.open_bytes(self.path),
             arrow_csv.ReadOptions(
                 column_names=self.names,
                 skip_rows=self.header,
@@ -178,7 +164,7 @@ class Text(Format):
     def _rows(self) -> Iterator[list[str]]:
         """:return: rows with spaces as or after separators, which pyarrow cannot read."""
         width = len(self.names)
-        with open_text(self.path, self.encoding) as lines:
+        with formats.open_text(self.path, self.encoding) as lines:
             rest: Iterator[str] = itertools.islice(lines, self.header, None)
             if self._skips and self.separator != " ":  # skip only spaces before quotation marks
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
@@ -187,24 +173,23 @@ class Text(Format):
             # If there is only one column, a blank line is a missing value.
             for row in filter(None, reader) if width > 1 else (row or [""] for row in reader):
                 row = row[:width] if row[width:] == [""] else row  # trailing space
-                check_width(row, width, self.header + reader.line_num)
+                formats.check_width(row, width, self.header + reader.line_num)
                 if self._spaced:
                     sign = _SPACE if self._skips else " "
                     row[1:] = [value.removeprefix(sign) for value in row[1:]]
                 yield [value.replace(_SPACE, " ") for value in row]
 
 
-def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
-    """
-    :return: the tables in the files, with columns from folder names.
-    :raise ValueError: see `open_format`.
-    """
+def open_formats(paths: Sequence[str], reading: Reading) -> list[formats.Format]:
+    """:return: the tables in the files, with columns from folder names."""
     files = [open_format(path, reading) for path in paths]
-    folders = folders_of(paths, reading.is_prediction)
-    return [Partition(file, own) if own else file for file, own in zip(files, folders)]
+    for file, own in zip(files, folders_of(paths, reading.is_prediction)):
+        file.folders = {name: value for name, value in own.items() if name not in file.names}
+        file.types |= dict.fromkeys(file.folders, arrow.string())
+    return files
 
 
-def open_format(path: str, reading: Reading) -> Format:
+def open_format(path: str, reading: Reading) -> formats.Format:
     """
     :return: the table in a file.
     :raise ValueError: for an unreadable file, or for names or a separator with Parquet or ARFF.
@@ -213,7 +198,7 @@ def open_format(path: str, reading: Reading) -> Format:
     told = reading.names is not None or reading.separator is not None
     if told and kind.endswith((*PARQUET, *ARFF)):
         raise ValueError(f"names and separator are for CSV files: leave them out for {path}")
-    with named(path):
+    with formats.named(path):
         with open(path, "rb") as file:
             start = file.read(4)
         if kind.endswith(OTHERS) or start == b"PK\3\4":  # zipped, as in Excel
@@ -221,12 +206,12 @@ def open_format(path: str, reading: Reading) -> Format:
             advice = "unpack it, or compress it with gzip" if is_zip else "save it as one of these"
             raise ValueError(f"{path} is neither CSV nor Parquet: {advice}")
         if kind.endswith(PARQUET) or start == b"PAR1":
-            return Parquet(path)
+            return formats.Parquet(path)
         head, encoding = read_head(path, reading.encoding)
         if kind.endswith(ARFF):
-            return Arff(path, head, encoding)
+            return formats.Arff(path, head, encoding)
         if not told and (kind.endswith(SVMLIGHT) or _is_svmlight(head)):
-            return SVMLight(path, reading)
+            return formats.SVMLight(path, reading)
         return Text(path, head, encoding, reading)
 
 
@@ -235,7 +220,6 @@ def _counted(start: int, number: int) -> list[str]:
 
 
 def _is_svmlight(head: str) -> bool:
-    """:return: True if the lines look like LIBSVM's."""
     lines = [line for line in head.split("\n")[:20] if line.split("#")[0].strip()]
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 FITS = """
 import os, signal, time
 import numpy as np
-from gpflow_bsvm.compare.task import Skipped
+from gpflow_bsvm.compare.baselines import Skipped
 from types import SimpleNamespace
 
 ERROR = 0.25

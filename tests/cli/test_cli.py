@@ -16,7 +16,7 @@ from sklearn.datasets import make_moons
 
 import gpflow_bsvm
 from gpflow_bsvm import cli
-from gpflow_bsvm.cli import terminal
+from gpflow_bsvm.cli import shared
 from gpflow_bsvm.compare import report
 from gpflow_bsvm.compare.protocol import Comparison, Settings
 from gpflow_bsvm.compare.registry import BASELINES, default_baselines
@@ -218,7 +218,7 @@ def test_ascii_terminals_get_ascii(monkeypatch):
     for encoding, expected in [("ascii", b"1+-2 us\n"), ("utf-8", "1±2 µs\n".encode())]:
         raw = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
-        terminal.show("1±2 µs")
+        shared.show("1±2 µs")
         assert raw.getvalue() == expected
 
 

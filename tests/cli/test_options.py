@@ -9,8 +9,7 @@ import pytest
 from command_line import run
 
 from gpflow_bsvm import BSVMClassifier, cli
-from gpflow_bsvm.cli.files import in_shell, joined, split
-from gpflow_bsvm.cli.terminal import Parser, told_in_lines
+from gpflow_bsvm.cli.shared import Parser, in_shell, joined, split, told_in_lines
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -24,7 +23,7 @@ def test_names_are_what_is_written(names):
 
 def test_an_option_may_be_given_again():
     parser = Parser()
-    cli.files.add_arguments(parser)
+    cli.shared.add_arguments(parser)
     args = parser.parse_args(["--drop", 'a,"Q1, age"', "--drop", "b", "--na-values", ""])
     assert (args.drop, args.na_values, args.words) == (["a", "Q1, age", "b"], [], None)
     assert in_shell("give drop=['Q1, age', 'b'] or thousands='.'") == (
@@ -32,7 +31,7 @@ def test_an_option_may_be_given_again():
     )
 
 
-@pytest.mark.parametrize("advice", cli.files._IN_SHELL)
+@pytest.mark.parametrize("advice", cli.shared._IN_SHELL)
 def test_advice_for_the_shell_replaces_some_advice_of_python(advice):
     room = Path(cli.__file__).parent
     texts = [

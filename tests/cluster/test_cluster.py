@@ -18,7 +18,7 @@ from helpers import make_data, make_model, state
 import gpflow_bsvm as gb
 from gpflow_bsvm.cluster import DaskFrame, dask_data
 from gpflow_bsvm.cluster import partitions as cluster
-from gpflow_bsvm.cluster.dask_data import DaskArrays
+from gpflow_bsvm.cluster.dask_data import dask_reader
 from gpflow_bsvm.data import Blocks, opening
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.engine.contracts import open_data
@@ -129,7 +129,7 @@ def test_without_a_client_partitions_are_read_in_turn(arrays, monkeypatch):
     monkeypatch.setattr(dask_data, "present_client", lambda: None)
     here, there = model_of(arrays[0]), model_of(arrays[0])
     EXACT.run(here, arrays)
-    EXACT.run(there, DaskArrays(*on_cluster(*arrays)))
+    EXACT.run(there, dask_reader(*on_cluster(*arrays)))
     close(here, there)
 
 
@@ -211,7 +211,7 @@ def test_bad_data_as_a_whole(client, arrays):
     with pytest.raises(ValueError, match="X has 200 rows and Y has 199"):
         EXACT.run(model, (on_cluster(X)[0], da.from_array(Y[1:])))
     with pytest.raises(ValueError, match="X must be a Dask array"):
-        DaskArrays(X, Y)
+        dask_reader(X, Y)
     with pytest.raises(ValueError, match="X has 3 columns, the inducing points have 2"):
         EXACT.run(model, on_cluster(np.column_stack([X, Y]), Y))
 

@@ -11,10 +11,10 @@ from scipy import stats
 from sklearn.datasets import make_moons
 
 from gpflow_bsvm import BSVMClassifier, inference, prediction
-from gpflow_bsvm.compare import baselines, gp_baselines, regression, training
+from gpflow_bsvm.compare import baselines, gp_baselines, regression
+from gpflow_bsvm.compare.baselines import KernelSettings, Skipped
 from gpflow_bsvm.compare.gp_baselines import make_baseline
 from gpflow_bsvm.compare.registry import BASELINES
-from gpflow_bsvm.compare.task import KernelSettings, Skipped
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 
@@ -29,7 +29,7 @@ def fold(seed, num_rows=60):
 @pytest.mark.parametrize("settings", [(), (True,), (True, 2.0)])
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
 def test_a_refit_forgets_the_last_one(name, settings, monkeypatch):
-    monkeypatch.setattr(training, "KERNEL_ROUNDS", 5)
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 5)
     kernel = KernelSettings(1.0, 4.0, *settings)
     model, X = make_baseline(name, 2), fold(0)[0]
     answers = []
@@ -40,9 +40,23 @@ def test_a_refit_forgets_the_last_one(name, settings, monkeypatch):
     assert abs(answers[0] - answers[1]).max() > 1e-3
 
 
+@pytest.mark.slow
+def test_a_refit_with_other_points_forgets_the_noise_variance_of_the_last_one(monkeypatch):
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 3)
+    X, _, Z = fold(0)
+    y = np.sin(2 * X[:, 0])
+    again, fresh = (make_baseline("svgp", 0) for _ in range(2))
+    again.fit(X, y, Z, LEARN, 0)
+    for one in (again, fresh):
+        one.fit(X, y, Z[:9], LEARN, 0)
+    np.testing.assert_array_equal(again.predict_numbers(X, y), fresh.predict_numbers(X, y))
+
+
 def test_an_offset_is_a_constant_in_the_kernel():
     X = fold(0)[0]
-    plain, offset = (training.make_kernel(KernelSettings(1.0, 4.0, True, c), 2) for c in (0.0, 2.0))
+    plain, offset = (
+        gp_baselines.make_kernel(KernelSettings(1.0, 4.0, True, c), 2) for c in (0.0, 2.0)
+    )
     np.testing.assert_allclose(offset(X), plain(X) + 2.0)
 
 
@@ -50,7 +64,7 @@ def test_an_offset_is_a_constant_in_the_kernel():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "bsvm-augmented", "svgp"])
 def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
-    monkeypatch.setattr(training, "KERNEL_ROUNDS", 40)
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 40)
     X, y, Z = fold(0)
     ends = []
     for learn in (False, True):
@@ -72,7 +86,7 @@ def learned(name, num_classes):
     X, y, Z = fold(0)
     baseline = make_baseline(name, num_classes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "KERNEL_ROUNDS", 2)
+        patch.setattr(gp_baselines, "KERNEL_ROUNDS", 2)
         baseline.fit(X, y if num_classes else np.sin(2 * X[:, 0]), Z, LEARN, 0)
     return baseline
 
@@ -88,17 +102,17 @@ def test_svgp_ends_where_l_bfgs_does(num_classes):
     data = X, y[:, None].astype(float)
     loss = svgp.model.training_loss_closure(data, compile=False)
     ended = -loss().numpy()
-    assert svgp.note == "" and abs(svgp.last_gain) <= training.KERNEL_TOLERANCE
+    assert svgp.note == "" and abs(svgp.last_gain) <= gp_baselines.KERNEL_TOLERANCE
     assert gpflow.utilities.parameter_dict(svgp.model.inducing_variable)[".Z"].trainable
     gpflow.set_trainable(svgp.model.inducing_variable, False)
     best = minimise(loss, svgp.model.trainable_variables, maxiter=1000)
-    assert -best.fun - ended < 10 * training.KERNEL_TOLERANCE * abs(best.fun)
+    assert -best.fun - ended < 10 * gp_baselines.KERNEL_TOLERANCE * abs(best.fun)
     assert -best.fun - ended > -1e-6 * abs(best.fun)
 
 
 def test_the_rules_are_those_that_the_notes_tell():
-    assert training.KERNEL_TOLERANCE == inference.VEM().tol == 1e-4
-    rounds = training.NaturalGradientSteps().rounds, gp_baselines.MONTE_CARLO.rounds
+    assert gp_baselines.KERNEL_TOLERANCE == inference.VEM().tol == 1e-4
+    rounds = gp_baselines.NaturalGradientSteps().rounds, gp_baselines.MONTE_CARLO.rounds
     assert rounds == (20, 100)
     ours, theirs = (BASELINES[name].description for name in ("bsvm", "svgp"))
     assert "two successive rounds raise its bound by less than 0.01 %" in ours
@@ -172,16 +186,16 @@ def test_predictions_that_are_not_finite_are_refused():
 
 @pytest.mark.slow
 def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
-    steps, train = [], training.Trainer.train
+    steps, train = [], gp_baselines.SVGPBaseline._train
 
-    def fails_at_1(trainer, X, y, gamma):
+    def fails_at_1(svgp, task, gamma):
         steps.append(gamma)
         if gamma == 1.0:
-            trainer.model.q_mu.assign(np.full((10, 1), 1e3))
+            svgp.model.q_mu.assign(np.full((10, 1), 1e3))
             raise FloatingPointError
-        return train(trainer, X, y, gamma)
+        return train(svgp, task, gamma)
 
-    monkeypatch.setattr(training.Trainer, "train", fails_at_1)
+    monkeypatch.setattr(gp_baselines.SVGPBaseline, "_train", fails_at_1)
     X, y, Z = fold(0)
     model = make_baseline("svgp", 2)
     model.fit(X, y, Z, KERNEL, 0)
@@ -208,7 +222,7 @@ def three_blobs():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "one-vs-rest", "svgp", "svgp-robustmax"])
 def test_a_refit_on_three_classes_forgets_the_last_one(name, monkeypatch):
-    monkeypatch.setattr(training, "KERNEL_ROUNDS", 20)
+    monkeypatch.setattr(gp_baselines, "KERNEL_ROUNDS", 20)
     (X, y, Z), model = three_blobs(), make_baseline(name, 3)
     answers = []
     for learn in (False, True, False):
@@ -224,32 +238,32 @@ def test_a_noisy_elbo_settles_within_its_noise():
     noise = np.random.default_rng(0).normal(size=60)
     rise = -1000 * np.exp(-np.arange(60))
     elbos = list(rise + noise - 500)
-    steps = [t for t in range(1, 61) if training._settled(elbos[:t], 5, 1e-5)]
+    steps = [t for t in range(1, 61) if gp_baselines._settled(elbos[:t], 5, 1e-5)]
     assert 10 < steps[0] < 20  # the last 10 steps are flat but for noise
-    assert not any(training._settled(list(np.arange(t) - 1e4), 5, 1e-5) for t in range(1, 60))
+    assert not any(gp_baselines._settled(list(np.arange(t) - 1e4), 5, 1e-5) for t in range(1, 60))
 
 
 def test_an_exact_elbo_settles_by_its_last_change():
-    assert training._settled([-900.0, -100.0, -99.9995], 1, 1e-5)
-    assert training._settled([-100.0, -100.0005], 1, 1e-5)
-    assert not training._settled([-100.0, -99.99], 1, 1e-5)
-    assert training._settled([-100.0, -99.99], 1, 1e-3)
-    assert not training._settled([-100.0], 1, 1e-5)
+    assert gp_baselines._settled([-900.0, -100.0, -99.9995], 1, 1e-5)
+    assert gp_baselines._settled([-100.0, -100.0005], 1, 1e-5)
+    assert not gp_baselines._settled([-100.0, -99.99], 1, 1e-5)
+    assert gp_baselines._settled([-100.0, -99.99], 1, 1e-3)
+    assert not gp_baselines._settled([-100.0], 1, 1e-5)
 
 
 @pytest.mark.slow
 def test_robustmax_starts_with_small_steps(monkeypatch):
     sizes = []
 
-    class Step(training.Trainer):
-        def __init__(self, *args):
-            super().__init__(*args)
+    class Step(gp_baselines.SVGPBaseline):
+        def _make(self, *args):
+            super()._make(*args)
             self._natural_step = self._spied(self._natural_step)
 
         def _spied(self, step):
             return lambda *data: sizes.append(float(self._gamma)) or step(*data)
 
-    monkeypatch.setattr(gp_baselines, "Trainer", Step)
+    monkeypatch.setattr(gp_baselines, "SVGPBaseline", Step)
     model = make_baseline("svgp-robustmax", 3)
     model.fit(*three_blobs(), KERNEL, 0)
     np.testing.assert_allclose(sizes[:3], [1 / 60, 1.2 / 60, 1.44 / 60])

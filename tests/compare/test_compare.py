@@ -17,9 +17,8 @@ import gpflow_bsvm
 from gpflow_bsvm import BSVMClassifier, plotting
 from gpflow_bsvm.compare import pictures, report
 from gpflow_bsvm.compare.machine import provenance
-from gpflow_bsvm.compare.protocol import Comparison, FoldScore, Settings
+from gpflow_bsvm.compare.protocol import Comparison, FoldScore, Settings, folds
 from gpflow_bsvm.compare.registry import BASELINES, Entry, default_baselines
-from gpflow_bsvm.compare.splits import folds
 from gpflow_bsvm.metrics import METRICS
 
 DEFAULT = default_baselines(2, fixed_kernel=True)

@@ -7,7 +7,7 @@ import pytest
 from comparisons import made_up, numbers, three
 from scipy import stats
 
-from gpflow_bsvm.compare import contests, report
+from gpflow_bsvm.compare import report
 from gpflow_bsvm.compare.protocol import Comparison
 
 # --- losses and intervals ------------------------------------------------------------------------
@@ -24,13 +24,13 @@ from gpflow_bsvm.compare.protocol import Comparison
 )
 def test_losses_of_rows_have_the_metric_as_mean(done):
     for y, P in done.held_out["a"].values():
-        for score, loss in done.kind.losses.items():
-            expected = done.kind.metrics[score].function(y, P)
+        for score, loss in done.losses.items():
+            expected = done.metrics[score].function(y, P)
             np.testing.assert_allclose(loss(y, P).mean(), expected, rtol=1e-12, atol=1e-15)
 
 
 def contest(done, score):
-    found = {one.score: one for one in contests.contests(done)}
+    found = {one.score: one for one in report.contests(done)}
     return found.get(score)
 
 
@@ -39,9 +39,7 @@ def test_a_contest_is_paired_t_tests_at_a_level_for_all_pairs():
     held = contest(done, "nll")
     assert list(held.losses) == ["bsvm", "svgp", "svc"] and held.num_rows == 200
     rows = {
-        name: np.concatenate(
-            [done.kind.losses["nll"](*fold) for fold in done.held_out[name].values()]
-        )
+        name: np.concatenate([done.losses["nll"](*fold) for fold in done.held_out[name].values()])
         for name in held.losses
     }
     assert len(held.behind) == 6
@@ -61,13 +59,13 @@ def test_a_contest_is_paired_t_tests_at_a_level_for_all_pairs():
 @pytest.mark.filterwarnings("error")  # Student's t of equal numbers would warn
 def test_equal_losses_have_no_spread():
     losses = np.full(7, 0.7)
-    assert contests._interval(losses, 0.95) == (losses.mean(),) * 3
-    assert contests._interval(losses[:1], 0.95) == (0.7, 0.7, 0.7)
+    assert report._interval(losses, 0.95) == (losses.mean(),) * 3
+    assert report._interval(losses[:1], 0.95) == (0.7, 0.7, 0.7)
 
 
 def test_equal_predictions_tie():
     done = made_up({"a": 1.0, "b": 1.0})
-    for held in contests.contests(done):
+    for held in report.contests(done):
         assert held.leaders == ["a", "b"] and held.behind["a", "b"] == (0, 0, 0)
 
 
@@ -128,10 +126,10 @@ def test_a_star_stands_where_no_sentence_says_worse(seed):
     stars = set()
     for line in report.table(done).splitlines()[2:7]:
         model, *cells = line.split()
-        for (name, metric), cell in zip(done.kind.metrics.items(), cells):
-            assert name in done.kind.losses or not cell.endswith("*")
+        for (name, metric), cell in zip(done.metrics.items(), cells):
+            assert name in done.losses or not cell.endswith("*")
             stars |= {(model, metric.label)} if cell.endswith("*") else set()
-    labels = [done.kind.metrics[name].label for name in done.kind.losses]
+    labels = [done.metrics[name].label for name in done.losses]
     assert worse and stars == {(name, label) for name in names for label in labels} - worse
 
 

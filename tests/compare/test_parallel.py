@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from comparisons import iris, made_up, moons
 
-from gpflow_bsvm.compare import parallel
+from gpflow_bsvm.compare import protocol
 from gpflow_bsvm.compare.protocol import Comparison, Settings, progress_bar
 
 SETTINGS = Settings(folds=2, num_inducing=5, fixed_kernel=True)
@@ -17,7 +17,7 @@ MODELS = ["bsvm", "svc"]
 def run(jobs):
     comparisons = [Comparison(data, SETTINGS, MODELS) for data in (moons(), iris())]
     with progress_bar(comparisons, progress=False) as bar:
-        assert set(parallel.run_all(comparisons, jobs, bar)) == set(comparisons)
+        assert set(protocol.run_all(comparisons, jobs, bar)) == set(comparisons)
     return comparisons
 
 
@@ -41,14 +41,14 @@ def test_a_comparison_is_yielded_when_its_last_model_is_done(monkeypatch):
     def results(comparisons, jobs):
         for number, model in arriving:
             scores = [score for score in done[number].fold_scores if score.model == model]
-            yield number, model, scores, {model: done[number].held_out[model]}
+            yield number, scores, {model: done[number].held_out[model]}
 
-    monkeypatch.setattr(parallel, "_results", results)
+    monkeypatch.setattr(protocol, "_results", results)
     comparisons = [Comparison(one.dataset, one.settings, MODELS) for one in done]
     with progress_bar(comparisons, progress=False) as bar:
         early = []
         names = []
-        for one in parallel.run_all(comparisons, 2, bar):
+        for one in protocol.run_all(comparisons, 2, bar):
             names.append(one.dataset.name)
             early.append(comparisons[1].ended_early)
     assert names == ["a", "b"]
@@ -60,7 +60,7 @@ def test_a_comparison_is_yielded_when_its_last_model_is_done(monkeypatch):
 
 @pytest.mark.slow
 def test_a_killed_process_ends_the_comparison_in_one_line(monkeypatch):
-    monkeypatch.setattr(parallel, "_one_model", die)
+    monkeypatch.setattr(protocol, "_one_model", die)
     with pytest.raises(ChildProcessError, match="--jobs 1 needs less"):
         run(2)
 

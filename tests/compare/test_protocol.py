@@ -8,11 +8,10 @@ from comparisons import ALL, MORE_ONLY, TWO_ONLY, Spy, iris, moons
 from helpers import Crash
 from sklearn.datasets import load_iris
 
+from gpflow_bsvm.compare.baselines import KernelSettings, Skipped
 from gpflow_bsvm.compare.gp_baselines import make_baseline
-from gpflow_bsvm.compare.protocol import Comparison, Settings, progress_bar
+from gpflow_bsvm.compare.protocol import Comparison, Settings, class_labels, folds, progress_bar
 from gpflow_bsvm.compare.registry import BASELINES, Entry
-from gpflow_bsvm.compare.splits import class_labels, folds
-from gpflow_bsvm.compare.task import KernelSettings, Skipped
 from gpflow_bsvm.datasets import Dataset, load
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)

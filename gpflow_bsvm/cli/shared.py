@@ -1,24 +1,34 @@
-"""Tables that the commands read, and options for their format and columns."""
+"""
+Code that the commands share: tables and the options that describe them, one-line errors, a quiet
+TensorFlow.
+"""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import csv
 import io
+import logging
 import os
 import re
 import shlex
-from collections.abc import Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from ..notices import LEVEL, quiet
 from ..tables.labels import look_like_numbers
 from ..tables.paths import about_folder, find_files
 from ..tables.reading import Reading
 from ..tables.table import Table
-from .terminal import show
 
+PROGRAM = "gpflow-bsvm"
+#: The start of a warning's advice on Python parameters.
+_ADVICE = r"[:;] (?:use|try|give|leave|scale)\b"
 FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of these"
 )
@@ -167,3 +177,79 @@ def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
         raise ValueError(f"{output} is a directory, but a file name is needed")
     if output.exists() and any(os.path.samefile(output, one) for one in inputs):
         raise ValueError(f"{output} is an input and would be overwritten: give another --output")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that shows errors in one line, and reads -99,NA as a value, not an option."""
+
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        self._negative_number_matcher = re.compile(r"-\d")
+
+    def error(self, message: str) -> NoReturn:
+        """End the process after printing the message."""
+        self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
+
+
+def integer(least: int) -> Callable[[str], int]:
+    """:return: a function that parses integers from `least` on."""
+
+    def parse(text: str) -> int:
+        if not text.removeprefix("-").isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected an integer from {least}, got {text!r}")
+        return int(text)
+
+    return parse
+
+
+def import_quietly() -> None:
+    """Import TensorFlow without its messages, and restrict its logging to errors."""
+    os.environ.setdefault(LEVEL, "3")
+    with quiet():
+        import check_shapes  # imports TensorFlow
+    # GPflow would take 2 s to write shapes into its docstrings.
+    check_shapes.set_rewrite_docstrings(None)
+    import gpflow_bsvm.quiet  # noqa: F401
+
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+
+
+@contextlib.contextmanager
+def told_in_lines() -> Iterator[None]:
+    """Show each warning once, in one line as for errors, without advice on Python parameters."""
+    told = set[str]()
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = re.split(_ADVICE, " ".join(str(message).split()))[0]
+        if text not in told:
+            print(f"{PROGRAM}: warning: {text}", file=sys.stderr)
+        told.add(text)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = tell
+        yield
+
+
+def open_streams() -> None:
+    """Discard what is written to closed streams: a later file must not take their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # TensorFlow writes to number 2 whatever is open there
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
+def fail(code: int, message: object) -> int:
+    """:return: the exit code, after printing the error in a line."""
+    print(f"{PROGRAM}: error: {message}", file=sys.stderr)
+    return code
+
+
+def show(text: str) -> None:
+    """Print a string, replacing characters that the terminal lacks."""
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = (
+            text.replace("±", "+-").replace("µ", "u").encode(encoding, "replace").decode(encoding)
+        )
+    print(text, flush=True)
