@@ -196,7 +196,7 @@ class Recorder:
         run.unseen = not (callback or monitor) and checkpoints.directory is None
         self._stopped = False
         self._offered = (run.state, False, 0)
-        if checkpoints.latest(self._content(self._offered), self._go_on) is not None:
+        if checkpoints.latest(self._go_on) is not None:
             self._offered = (run.state, run.converged, len(record))
         self._bar = progress_bar(run.max_steps, what, progress)
         self._bar.update(record.latest)
