@@ -100,7 +100,12 @@ def call(
     :return: [..., Q], in GPflow's default float; the network computes in its own dtype.
     :raise ValueError: if X has a wrong width, or if the network does not return vectors.
     """
-    check_row_width(X.shape[-1], input_shape)
+    width = math.prod(input_shape)
+    if X.shape[-1] not in (None, width):
+        raise ValueError(
+            f"X has {X.shape[-1]} columns, but the network takes {list(input_shape)}, that is, "
+            f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
+        )
     rows = tf.reshape(tf.cast(X, dtype_of(features)), [-1, *input_shape])
     F = tf.convert_to_tensor(features(rows, training=training))
     if F.shape.rank != 2:
@@ -111,16 +116,6 @@ def call(
     return tf.reshape(
         tf.cast(F, default_float()), tf.concat([tf.shape(X)[:-1], [F.shape[-1]]], axis=0)
     )
-
-
-def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
-    """:raise ValueError: unless rows of `num_columns` fit this shape."""
-    width = math.prod(input_shape)
-    if num_columns not in (None, width):
-        raise ValueError(
-            f"X has {num_columns} columns, but the network takes {list(input_shape)}, that is, "
-            f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
-        )
 
 
 def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> Any:

@@ -163,11 +163,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         stages: Stages,
         num_rows: int | None = None,
     ) -> Specification:
-        """
-        Fit `model_` to scaled rows.
-
-        :param num_rows: the total number of rows if these are a sample.
-        """
+        """Fit `model_` to scaled rows; `num_rows` is their total number if these are a sample."""
         spec = self._specify(seed, data)
         spec = spec._replace(codes=tuple(codes), num_rows=num_rows, stages=stages)
         spec, begun = chosen_model(spec, self._candidates(spec), data)
@@ -230,18 +226,10 @@ class BSVMEstimator(Attributes, BaseEstimator):
             "ensure_all_finite": "allow-nan" if self.impute else True,
         }
 
-    def _scaled(self, X: Any) -> Any:
-        """:return: rows as inputs of the model."""
-        source = source_of(X)
-        if source is not None:
-            return open_later(source, self, labelled=False)
-        X = inputs.validated(self, X, reset=False)
-        return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
-
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:
         """:return: the result of a function of `prediction` for these rows."""
         check_is_fitted(self)
-        answer = function(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
+        answer = function(self.model_, self.as_model_sees(X), chunk_rows=self.chunk_rows)
         inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
         return answer
 
@@ -256,16 +244,18 @@ class BSVMEstimator(Attributes, BaseEstimator):
             without `labelled`.
         """
         check_is_fitted(self)
-        if not labelled:
-            if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
-                raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
-            return self._scaled(rows)
-        if source_of(rows) is not None:
-            return open_later(rows, self)
-        X, y = rows
-        check_known(y)
-        Y, _ = self._encoding()(np.ravel(y)[:, None])
-        return self._scaled(X), Y.astype(gpflow.config.default_float())
+        source = source_of(rows)
+        if source is not None:
+            return open_later(source, self, labelled)
+        if labelled:
+            X, y = rows
+            check_known(y)
+            Y, _ = self._encoding()(np.ravel(y)[:, None])
+            return self.as_model_sees(X), Y.astype(gpflow.config.default_float())
+        if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
+            raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
+        X = inputs.validated(self, rows, reset=False)
+        return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def weights_in_fit(self, rows: Any, sample_weight: Any = None) -> Any:
         """

@@ -26,7 +26,7 @@ from ..models import BSVM
 from ..tables.labels import MOST_CLASSES
 from . import inputs
 from .labels import Encoding
-from .specification import Data, Specification
+from .specification import Data
 from .stages import Stages
 from .training import few_of_each_first, fit_q
 
@@ -274,7 +274,9 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     num_rows = None if found.is_complete else found.num_rows
     spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
     if not found.is_complete:
-        _fit_all(estimator, spec, found, Prepared(source, estimator.scaler_, encoding))
+        scale_up(estimator.model_, float(found.weights.sum() / found.sample[-1].sum()))
+        prepared = Prepared(source, estimator.scaler_, encoding)
+        estimator.history_ = fit_q(spec, estimator.model_, prepared, "q of all rows")
     estimator._found(spec, sample)
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     if names is not None:
@@ -282,11 +284,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 
 
 def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
-    """
-    Survey the rows, and set the source's number of rows.
-
-    :return: the survey.
-    """
+    """:return: the survey of the rows, which also sets the source's number of rows."""
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found: Survey = stages.result("survey", partial(survey, source, seed, classes))
@@ -313,13 +311,6 @@ def _learn_inputs(
     scaler = found.scaler(encoding(found.values[:, None])[1])
     sample: tuple[Data, Sequence[int]] = estimator._learn_scale(data, scaler, names)
     return sample
-
-
-def _fit_all(estimator: Any, spec: Specification, found: Survey, rows: Prepared) -> None:
-    """Fit q to all rows, starting from the q of the sample."""
-    model = estimator.model_
-    scale_up(model, float(found.weights.sum() / found.sample[-1].sum()))
-    estimator.history_ = fit_q(spec, model, rows, "q of all rows")
 
 
 def scale_up(model: BSVM, factor: float) -> None:
