@@ -67,7 +67,8 @@ class Rows(NamedTuple):
             raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
         if self.names is not None and where.columns and list(where.columns) != list(self.names):
             raise ValueError(
-                f"the columns of X are {list(where.columns)}, but training had {list(self.names)}"
+                f"the columns of X are {list(where.columns)}, but training had {list(self.names)}: "
+                "pass features=[...] to the source, in the order of training"
             )
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
@@ -322,16 +323,11 @@ def scale_up(model: BSVM, factor: float) -> None:
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
     :return: the rows as inputs for the estimator's model, with labels if `labelled`.
-    :raise ValueError: for columns that differ from those in the fit, or for unknown labels.
+    :raise ValueError: for unknown labels. Reading raises it for columns that differ from those in
+        the fit.
     """
-    names = getattr(rows, "features", None)
-    expected = getattr(estimator, "feature_names_in_", None)
-    if names is not None and expected is not None and list(names) != list(expected):
-        raise ValueError(
-            f"the columns of X are {list(names)}, but training had {list(expected)}: pass "
-            "features=[...] to the source, in the order of training"
-        )
-    asked = Rows(labelled, estimator.n_features_in_, expected)
+    names = getattr(estimator, "feature_names_in_", None)
+    asked = Rows(labelled, estimator.n_features_in_, names)
     source = open_source(rows, asked, CHUNK_ROWS)
     encoding = estimator._encoding(rows) if labelled else None
     return Prepared(source, estimator.scaler_, encoding, estimator.fill_)
