@@ -21,7 +21,7 @@ from ..engine.natural import Natural
 from ..inference import CAVI
 from ..likelihoods.classes import Classification
 from ..prediction import uncertainty
-from ..prediction.calibration import leave_one_out
+from ..prediction.calibration import has_company, leave_one_out
 from ..prediction.marginals import compiled_log_density
 
 __all__ = ["POLICIES", "best_kernel"]
@@ -74,29 +74,23 @@ def best_kernel(
     data = open_data(model, (X, Y), part=True)
     hyper = Hyperparameters(model)
     best = -np.inf
-    rows = _with_company(model, Y)
+    counted = np.full(len(Y), True)
+    if isinstance(model.likelihood, Classification):
+        counted = has_company(Y, counted)
     kept = (hyper.state(), model.natural())
     try:
-        for place in ({}, *candidates) if rows.any() else ({},):
+        for place in ({}, *candidates) if counted.any() else ({},):
             multiple_assign(model, place)
             fit_from_prior(model, data)
             mean, variance = leave_one_out(model, data)
             log_p = compiled_log_density.bind(model.likelihood)(X, mean, variance, Y)
-            score = log_p.numpy()[rows].sum() + float(hyper.log_prior_density())
+            score = log_p.numpy()[counted].sum() + float(hyper.log_prior_density())
             if score > best:
                 best = score
                 kept = (hyper.state(), model.natural())
     finally:
         hyper.assign(kept[0])
         model.assign_natural(kept[1])
-
-
-def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:
-    """:return: [n], True if another row has the same label, or if labels are not classes."""
-    if not isinstance(model.likelihood, Classification):
-        return np.full(len(Y), True)
-    _, place, number = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
-    return np.asarray(number[place.reshape(-1)] > 1)
 
 
 def fit_from_prior(model: Model, data: Source | None) -> None:

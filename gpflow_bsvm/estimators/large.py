@@ -183,19 +183,10 @@ def _sums(share: AnyNDArray, columns: AnyNDArray, index: AnyNDArray) -> AnyNDArr
 class Prepared(Derived):
     """The rows of a source as inputs of an estimator's model: scaled, with encoded labels."""
 
-    def __init__(
-        self,
-        source: Source,
-        scaler: StandardScaler | None,
-        encoding: Encoding | None = None,
-        fill: AnyNDArray | None = None,
-    ) -> None:
-        """
-        :param encoding: encoding of labels, see `labels`; None: labels are ignored.
-        :param fill: see `inputs.medians`.
-        """
+    def __init__(self, source: Source, estimator: Any, encoding: Encoding | None) -> None:
+        """:param encoding: encoding of labels, see `labels`; None: labels are ignored."""
         super().__init__(source)
-        self._prepare = partial(_prepared, scaler, encoding, fill)
+        self._prepare = partial(_prepared, estimator.scaler_, encoding, estimator.fill_)
         self.maker = source.maker
 
     @property
@@ -276,7 +267,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
     if not found.is_complete:
         scale_up(estimator.model_, float(found.weights.sum() / found.sample[-1].sum()))
-        prepared = Prepared(source, estimator.scaler_, encoding)
+        prepared = Prepared(source, estimator, encoding)
         estimator.history_ = fit_q(spec, estimator.model_, prepared, "q of all rows")
     estimator._found(spec, sample)
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
@@ -330,4 +321,4 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     asked = Rows(labelled, estimator.n_features_in_, names)
     source = open_source(rows, asked, CHUNK_ROWS)
     encoding = estimator._encoding(rows) if labelled else None
-    return Prepared(source, estimator.scaler_, encoding, estimator.fill_)
+    return Prepared(source, estimator, encoding)

@@ -144,10 +144,8 @@ def calibrate(
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)
-    if not held_out:  # other rows cannot predict a class's only row
-        _, place = np.unique(Y, return_inverse=True, axis=0)
-        counts = np.bincount(place.ravel(), weight.numpy()[:, 0] > 0)
-        weight = tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
+    if not held_out:
+        weight = tf.where(has_company(Y, weight)[:, None], weight, tf.zeros_like(weight))
     if len(np.unique(Y.numpy()[weight.numpy()[:, 0] > 0])) < 2:
         warn(f"{_NO_PAIRS}: the link and the probabilities are not calibrated")
         return {name: float(p.numpy()) for name, p in link.link_parameters.items()}
@@ -158,6 +156,13 @@ def calibrate(
             f"frequencies of the classes (the link's scale is {LEAST_SCALE:g})"
         )
     return found
+
+
+def has_company(Y: Any, weight: Any) -> AnyNDArray:
+    """:return: [N], False for a class's only row (of weight > 0): other rows cannot predict it."""
+    _, place = np.unique(Y, return_inverse=True, axis=0)
+    place = place.reshape(-1)
+    return np.asarray(np.bincount(place, np.ravel(weight) > 0)[place] > 1)
 
 
 def fit_link(
