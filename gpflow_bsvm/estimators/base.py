@@ -244,11 +244,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
             without `labelled`.
         """
         check_is_fitted(self)
-        source = source_of(rows)
+        X, y = rows if labelled and isinstance(rows, tuple | list) else (rows, None)
+        source = source_of(X, y)
         if source is not None:
             return open_later(source, self, labelled)
         if labelled:
-            X, y = rows
             check_known(y)
             Y, _ = self._encoding()(np.ravel(y)[:, None])
             return self.as_model_sees(X), Y.astype(gpflow.config.default_float())
@@ -264,9 +264,10 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :return: the weights [N] that a fit gives to these rows, including `class_weight`; None for
             rows read piece by piece, which include their weights.
         """
-        if source_of(rows) is not None:
+        X, y = rows if isinstance(rows, tuple | list) else (rows, None)
+        if source_of(X, y) is not None:
             return sample_weight
-        y = np.ravel(rows[1])
+        y = np.ravel(y)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         return (weight * self._encoding()(y[:, None])[1])[:, 0]
 
