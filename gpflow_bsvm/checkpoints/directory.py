@@ -74,9 +74,8 @@ class Checkpoints:
     def __exit__(self, *error: object) -> None:
         self.flush()
 
-    def latest(self, use: Callable[[Any], Any] | None = None) -> Any:
+    def latest(self) -> Any:
         """
-        :param use: called with the content; if it fails, the previous content is tried.
         :return: the latest valid content, or None.
         :raise OtherFit: if the content belongs to another fit.
         """
@@ -85,8 +84,6 @@ class Checkpoints:
         for number, path in reversed(list(enumerate(paths))):
             try:
                 content = self._read(path)
-                if use is not None:
-                    use(content)
             except OtherFit:
                 raise
             except Exception as error:  # damaged contents raise any error
@@ -129,8 +126,7 @@ class Checkpoints:
         Write the state if it is due.
 
         :param number: number of steps or draws so far; the file name contains it.
-        :param content: a function, called when writing. It returns numbers, strings, arrays and
-            tensors in any structure of tuples, lists, dictionaries and NamedTuples.
+        :param content: a function, called when writing. It returns what `ValueEncoder` accepts.
         """
         if self.directory is None:
             return

@@ -57,7 +57,6 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | int | None) -> tu
     """
     :param input_shape: shape of a row for the network, or its number of entries; None: as the
         network declares.
-    :return: the shape.
     :raise ValueError: if neither gives a shape, if they differ, or if there are several inputs.
     """
     inputs = getattr(features, "inputs", None) if getattr(features, "built", False) else None
@@ -140,7 +139,6 @@ def names_of(network: Any) -> list[str]:
 
 def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArray]) -> Any:
     """
-    :param network: the user's network, or None.
     :param names: names of the file's weights, in order.
     :return: the network with these weights; like the saved network, it may end with the
         normalization of `gpflow_bsvm.deep.kernel`.

@@ -272,7 +272,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return (weight * self._encoding()(y[:, None])[1])[:, 0]
 
     def __sklearn_tags__(self) -> Any:
-        """:return: scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._how["accept_sparse"])
         tags.input_tags.allow_nan = bool(self.impute)

@@ -254,8 +254,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     contains all of them. The start is the sample's q, scaled to the number of rows.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
-    :raise ValueError: as in `survey`, if all weights are 0, or for non-numeric rows; the message
-        names their position.
+    :raise ValueError: as in `survey`, or if all weights are 0.
     """
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)

@@ -107,7 +107,6 @@ def _parts(model: Any) -> tuple[Kernel, float]:
 
 
 def _as_rbf(kernel: Kernel) -> tuple[float, float]:
-    """:return: gamma and variance."""
     whole = isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None)
     scales = np.unique(kernel.lengthscales.numpy()) if type(kernel) is SquaredExponential else []
     if not whole or len(scales) != 1:
