@@ -5,7 +5,6 @@ from __future__ import annotations
 from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,8 @@ def kernel_multiples(model: Model) -> list[dict[str, Any]]:
     for ending, multiples in ((".variance", VARIANCES), (".lengthscales", LENGTHSCALES)):
         named = {name: value for name, value in now.items() if name.endswith(ending)}
         grids.append([{n: by * v for n, v in named.items()} for by in multiples if named] or [{}])
-    return [place for a, b in product(*grids) if (place := a | b)]
+    variances, lengthscales = grids
+    return [a | b for a in variances for b in lengthscales if a or b]
 
 
 def best_kernel(

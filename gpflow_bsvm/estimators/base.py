@@ -209,12 +209,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)
-        used = inputs.counting(weight)
+        X, Y, weight = inputs.counted(X, Y.astype(dtype), weight)
         if reset:
-            inputs.warn_of_little_weight(weight[used])
-            self.fill_ = inputs.medians(X[used], weight[used], self.kernel) if self.impute else None
-        X = inputs.filled(X, self.fill_)
-        return X[used], Y[used].astype(dtype), weight[used]
+            inputs.warn_of_little_weight(weight)
+            self.fill_ = inputs.medians(X, weight, self.kernel) if self.impute else None
+        return inputs.filled(X, self.fill_), Y, weight
 
     @property
     def _how(self) -> dict[str, Any]:

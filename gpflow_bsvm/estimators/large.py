@@ -279,7 +279,7 @@ def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found: Survey = stages.result("survey", partial(survey, source, seed, classes))
-    inputs.counting(found.weights)
+    inputs.check_weighs(found.weights)
     source.known_rows = found.num_rows
     if found.is_complete and stages.place("survey"):  # a stored survey must be of these rows
         for _ in source.chunks():
@@ -296,9 +296,9 @@ def _learn_inputs(
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
     weight = (weight[:, None] * factors)[:, 0]
-    used = inputs.counting(weight)
-    inputs.warn_of_little_weight(weight[used])
-    data = inputs.merge_equal((X[used], np.asarray(Y, X.dtype)[used], weight[used]))
+    data = inputs.counted(X, np.asarray(Y, X.dtype), weight)
+    inputs.warn_of_little_weight(data[2])
+    data = inputs.merge_equal(data)
     scaler = found.scaler(encoding(found.values[:, None])[1])
     sample: tuple[Data, Sequence[int]] = estimator._learn_scale(data, scaler, names)
     return sample
