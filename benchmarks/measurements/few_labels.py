@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import likelihoods
-from gpflow_bsvm.active.kernels import set_prior
+from gpflow_bsvm.active import fit_from_prior
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.papers import seeger2000
 from gpflow_bsvm.prediction import leave_one_out_density
@@ -74,7 +74,7 @@ def _fitted(kind: str, C: int, way: str, Z: np.ndarray, data: tuple) -> gb.model
         kernels += [{n: v * by for (n, v), by in zip(read(kernel).items(), s)} for s in steps]
     found = [_at(model, values, data) for values in kernels]
     if way == "guard":
-        set_prior(model)
+        fit_from_prior(model, None)
         VEM().run(model, data)
         found.append((leave_one_out_density(model, data), read(kernel), model.natural()))
     _, values, natural = max(found, key=lambda one: one[0])
@@ -89,6 +89,6 @@ def read(kernel: gpflow.kernels.Kernel) -> dict:
 
 def _at(model: gb.models.BSVM, values: dict, data: tuple) -> tuple:
     gpflow.utilities.multiple_assign(model.kernel, values)
-    set_prior(model)
+    fit_from_prior(model, None)
     CAVI().run(model, data)
     return leave_one_out_density(model, data), values, model.natural()

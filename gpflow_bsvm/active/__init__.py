@@ -1,16 +1,27 @@
-"""Active learning: select the rows of a pool to label."""
+"""Active learning: select the rows of a pool to label, and a kernel for few labels."""
 
 from __future__ import annotations
 
 from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
+import tensorflow as tf
 from gpflow.base import AnyNDArray
+from gpflow.config import default_float
+from gpflow.utilities import multiple_assign, parameter_dict
 
-from ..engine.contracts import Model
+from ..data.sources import Source
+from ..engine.contracts import Model, open_data
+from ..engine.hyperparameters import Hyperparameters
+from ..engine.natural import Natural
+from ..inference import CAVI
+from ..likelihoods.classes import Classification
 from ..prediction import uncertainty
-from .kernels import best_kernel
+from ..prediction.calibration import has_company, leave_one_out
+from ..prediction.marginals import compiled_log_density
 
 __all__ = ["POLICIES", "best_kernel"]
 
@@ -25,3 +36,67 @@ POLICIES: dict[str, Callable[[Model, AnyNDArray], AnyNDArray]] = {
     "latent_variance": uncertainty.latent_variance,
     "bald": uncertainty.mutual_information,
 }
+
+#: Multiples of variances and lengthscales to compare.
+VARIANCES = (0.5, 1.0, 2.0, 4.0)
+LENGTHSCALES = (0.4, 0.6, 1.0, 1.6)
+
+
+def kernel_multiples(model: Model) -> list[dict[str, Any]]:
+    """:return: by name, multiples of the kernel's trainable variances and lengthscales."""
+    now = {n: v for n, v in Hyperparameters(model).values().items() if n.startswith(".kernel")}
+    grids = []
+    for ending, multiples in ((".variance", VARIANCES), (".lengthscales", LENGTHSCALES)):
+        named = {name: value for name, value in now.items() if name.endswith(ending)}
+        grids.append([{n: by * v for n, v in named.items()} for by in multiples if named] or [{}])
+    variances, lengthscales = grids
+    return [a | b for a in variances for b in lengthscales if a or b]
+
+
+def best_kernel(
+    model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[dict[str, Any]] | None = None
+) -> None:
+    """
+    Set a model to the best of its current kernel and the candidates, with q fitted to these rows.
+    The criterion is the leave-one-out log density, summed over rows, plus the log prior density of
+    the trainable parameters. (The evidence is unsuitable: with few labels, the unnormalized hinge
+    prefers a variance of 0.) After an interrupt, the model has the best kernel so far.
+
+    :param X: [n, D]; Y: [n, P]. The only row of a class does not count, because other rows cannot
+        predict it. If no row counts, the kernel does not change.
+    :param candidates: values by name; None: `kernel_multiples` of the current kernel.
+    :raise ValueError: for a candidate with an unknown name.
+    """
+    candidates = kernel_multiples(model) if candidates is None else candidates
+    known = parameter_dict(model)
+    if unknown := [name for one in candidates for name in one if name not in known]:
+        raise ValueError(f"candidates name {unknown[0]!r}: the parameters are {', '.join(known)}")
+    data = open_data(model, (X, Y), part=True)
+    hyper = Hyperparameters(model)
+    best = -np.inf
+    counted = np.full(len(Y), True)
+    if isinstance(model.likelihood, Classification):
+        counted = has_company(Y, counted)
+    kept = (hyper.state(), model.natural())
+    try:
+        for place in ({}, *candidates) if counted.any() else ({},):
+            multiple_assign(model, place)
+            fit_from_prior(model, data)
+            mean, variance = leave_one_out(model, data)
+            log_p = compiled_log_density.bind(model.likelihood)(X, mean, variance, Y)
+            score = log_p.numpy()[counted].sum() + float(hyper.log_prior_density())
+            if score > best:
+                best = score
+                kept = (hyper.state(), model.natural())
+    finally:
+        hyper.assign(kept[0])
+        model.assign_natural(kept[1])
+
+
+def fit_from_prior(model: Model, data: Source | None) -> None:
+    """Set q to the prior, and fit it with `CAVI` if there are data."""
+    L, M = model.q_shape
+    one = tf.eye(M, batch_shape=[L], dtype=default_float())
+    model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))
+    if data is not None:
+        CAVI().run(model, data, progress=False)

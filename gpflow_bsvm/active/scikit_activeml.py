@@ -19,7 +19,7 @@ from ..engine.structure import copied
 from ..likelihoods.labels import with_both_classes
 from ..optional import require
 from ..prediction import draw_probabilities, predict_probabilities
-from .kernels import fit_from_prior
+from . import fit_from_prior
 
 _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClassifier
 
@@ -57,9 +57,8 @@ class ModelClassifier(_SkactivemlClassifier):
         known: Any = [np.asarray(part, default_float())[rows] for part in (X, numbers[:, None])]
         weight = None if weight is None else np.asarray(weight)[rows]
         model = copied(self.model)
-        fit_from_prior(
-            model, open_data(model, tuple(known), weight, part=True) if len(rows) else None
-        )
+        data = open_data(model, tuple(known), weight, part=True) if len(rows) else None
+        fit_from_prior(model, data)
         self.model_ = model
         return self
 

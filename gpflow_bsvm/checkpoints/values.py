@@ -60,7 +60,6 @@ class ValueEncoder:
         :param value: numbers, strings, arrays, tensors and other types known to a subclass, in any
             structure of tuples, lists, dictionaries and NamedTuples.
         :param place: the user's name for the value.
-        :return: the description.
         :raise TypeError: for values that cannot be restored.
         """
         if type(value) in _PLAIN:
@@ -122,11 +121,7 @@ class ValueDecoder:
         }
 
     def decode(self, node: Any) -> Any:
-        """
-        :param node: a description.
-        :return: the described value.
-        :raise ValueError, KeyError, TypeError, IndexError: for an invalid description.
-        """
+        """:raise ValueError, KeyError, TypeError, IndexError: for an invalid description."""
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 
     def _items(self, node: Any) -> list[Any]:

@@ -57,7 +57,6 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | int | None) -> tu
     """
     :param input_shape: shape of a row for the network, or its number of entries; None: as the
         network declares.
-    :return: the shape.
     :raise ValueError: if neither gives a shape, if they differ, or if there are several inputs.
     """
     inputs = getattr(features, "inputs", None) if getattr(features, "built", False) else None
@@ -100,7 +99,12 @@ def call(
     :return: [..., Q], in GPflow's default float; the network computes in its own dtype.
     :raise ValueError: if X has a wrong width, or if the network does not return vectors.
     """
-    check_row_width(X.shape[-1], input_shape)
+    width = math.prod(input_shape)
+    if X.shape[-1] not in (None, width):
+        raise ValueError(
+            f"X has {X.shape[-1]} columns, but the network takes {list(input_shape)}, that is, "
+            f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
+        )
     rows = tf.reshape(tf.cast(X, dtype_of(features)), [-1, *input_shape])
     F = tf.convert_to_tensor(features(rows, training=training))
     if F.shape.rank != 2:
@@ -111,16 +115,6 @@ def call(
     return tf.reshape(
         tf.cast(F, default_float()), tf.concat([tf.shape(X)[:-1], [F.shape[-1]]], axis=0)
     )
-
-
-def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
-    """:raise ValueError: unless rows of `num_columns` fit this shape."""
-    width = math.prod(input_shape)
-    if num_columns not in (None, width):
-        raise ValueError(
-            f"X has {num_columns} columns, but the network takes {list(input_shape)}, that is, "
-            f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
-        )
 
 
 def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> Any:
@@ -145,7 +139,6 @@ def names_of(network: Any) -> list[str]:
 
 def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArray]) -> Any:
     """
-    :param network: the user's network, or None.
     :param names: names of the file's weights, in order.
     :return: the network with these weights; like the saved network, it may end with the
         normalization of `gpflow_bsvm.deep.kernel`.

@@ -163,11 +163,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         stages: Stages,
         num_rows: int | None = None,
     ) -> Specification:
-        """
-        Fit `model_` to scaled rows.
-
-        :param num_rows: the total number of rows if these are a sample.
-        """
+        """Fit `model_` to scaled rows; `num_rows` is their total number if these are a sample."""
         spec = self._specify(seed, data)
         spec = spec._replace(codes=tuple(codes), num_rows=num_rows, stages=stages)
         spec, begun = chosen_model(spec, self._candidates(spec), data)
@@ -213,12 +209,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)
-        used = inputs.counting(weight)
+        X, Y, weight = inputs.counted(X, Y.astype(dtype), weight)
         if reset:
-            inputs.warn_of_little_weight(weight[used])
-            self.fill_ = inputs.medians(X[used], weight[used], self.kernel) if self.impute else None
-        X = inputs.filled(X, self.fill_)
-        return X[used], Y[used].astype(dtype), weight[used]
+            inputs.warn_of_little_weight(weight)
+            self.fill_ = inputs.medians(X, weight, self.kernel) if self.impute else None
+        return inputs.filled(X, self.fill_), Y, weight
 
     @property
     def _how(self) -> dict[str, Any]:
@@ -230,18 +225,10 @@ class BSVMEstimator(Attributes, BaseEstimator):
             "ensure_all_finite": "allow-nan" if self.impute else True,
         }
 
-    def _scaled(self, X: Any) -> Any:
-        """:return: rows as inputs of the model."""
-        source = source_of(X)
-        if source is not None:
-            return open_later(source, self, labelled=False)
-        X = inputs.validated(self, X, reset=False)
-        return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
-
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:
         """:return: the result of a function of `prediction` for these rows."""
         check_is_fitted(self)
-        answer = function(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
+        answer = function(self.model_, self.as_model_sees(X), chunk_rows=self.chunk_rows)
         inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
         return answer
 
@@ -256,16 +243,18 @@ class BSVMEstimator(Attributes, BaseEstimator):
             without `labelled`.
         """
         check_is_fitted(self)
-        if not labelled:
-            if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
-                raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
-            return self._scaled(rows)
-        if source_of(rows) is not None:
-            return open_later(rows, self)
-        X, y = rows
-        check_known(y)
-        Y, _ = self._encoding()(np.ravel(y)[:, None])
-        return self._scaled(X), Y.astype(gpflow.config.default_float())
+        X, y = rows if labelled and isinstance(rows, tuple | list) else (rows, None)
+        source = source_of(X, y)
+        if source is not None:
+            return open_later(source, self, labelled)
+        if labelled:
+            check_known(y)
+            Y, _ = self._encoding()(np.ravel(y)[:, None])
+            return self.as_model_sees(X), Y.astype(gpflow.config.default_float())
+        if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
+            raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
+        X = inputs.validated(self, rows, reset=False)
+        return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def weights_in_fit(self, rows: Any, sample_weight: Any = None) -> Any:
         """
@@ -274,14 +263,14 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :return: the weights [N] that a fit gives to these rows, including `class_weight`; None for
             rows read piece by piece, which include their weights.
         """
-        if source_of(rows) is not None:
+        X, y = rows if isinstance(rows, tuple | list) else (rows, None)
+        if source_of(X, y) is not None:
             return sample_weight
-        y = np.ravel(rows[1])
+        y = np.ravel(y)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         return (weight * self._encoding()(y[:, None])[1])[:, 0]
 
     def __sklearn_tags__(self) -> Any:
-        """:return: scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._how["accept_sparse"])
         tags.input_tags.allow_nan = bool(self.impute)

@@ -123,14 +123,10 @@ def choose(
 
 
 def _choose_candidate(
-    spec: Specification,
-    among: Sequence[Candidate],
-    begun: InitialModel,
-    data: Data,
-    part: Data,
+    spec: Specification, among: Sequence[Candidate], begun: InitialModel, data: Data, part: Data
 ) -> tuple[Specification, InitialModel]:
     """
-    :param begun: the model of the first candidate, as `spec` specifies it.
+    :param spec: specifies the first candidate, whose model is `begun`.
     :param part: rows for the choice.
     :return: `spec` with the best loss and penalty, and its model with a learned kernel.
     """
@@ -243,7 +239,6 @@ def chosen_model(
     spec: Specification, among: Sequence[Candidate], data: Data
 ) -> tuple[Specification, InitialModel]:
     """
-    :param among: the candidates.
     :return: `spec` with the chosen options, and its model with the final kernel; both may have been
         stored by an earlier process.
     """

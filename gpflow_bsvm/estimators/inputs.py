@@ -89,17 +89,19 @@ def repetitions(weight: AnyNDArray) -> AnyNDArray:
     return weight * np.count_nonzero(weight) if is_share else weight
 
 
-def counting(weight: AnyNDArray) -> AnyNDArray:
-    """
-    :return: [N], True for rows of positive weight.
-    :raise ValueError: if there are none.
-    """
+def counted(X: Any, Y: AnyNDArray, weight: AnyNDArray) -> Data:
+    """:return: the rows of positive weight."""
+    check_weighs(weight)
     used = weight > 0
-    if not used.any():
+    return X[used], Y[used], weight[used]
+
+
+def check_weighs(weight: AnyNDArray) -> None:
+    """:raise ValueError: if no weight is positive."""
+    if not (weight > 0).any():
         raise ValueError(
             "all weights are 0 (sample_weight, times class_weight if given): no row would count"
         )
-    return used
 
 
 def warn_of_little_weight(weight: AnyNDArray) -> None:

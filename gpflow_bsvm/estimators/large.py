@@ -26,7 +26,7 @@ from ..models import BSVM
 from ..tables.labels import MOST_CLASSES
 from . import inputs
 from .labels import Encoding
-from .specification import Data, Specification
+from .specification import Data
 from .stages import Stages
 from .training import few_of_each_first, fit_q
 
@@ -67,7 +67,8 @@ class Rows(NamedTuple):
             raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
         if self.names is not None and where.columns and list(where.columns) != list(self.names):
             raise ValueError(
-                f"the columns of X are {list(where.columns)}, but training had {list(self.names)}"
+                f"the columns of X are {list(where.columns)}, but training had {list(self.names)}: "
+                "pass features=[...] to the source, in the order of training"
             )
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
@@ -182,19 +183,10 @@ def _sums(share: AnyNDArray, columns: AnyNDArray, index: AnyNDArray) -> AnyNDArr
 class Prepared(Derived):
     """The rows of a source as inputs of an estimator's model: scaled, with encoded labels."""
 
-    def __init__(
-        self,
-        source: Source,
-        scaler: StandardScaler | None,
-        encoding: Encoding | None = None,
-        fill: AnyNDArray | None = None,
-    ) -> None:
-        """
-        :param encoding: encoding of labels, see `labels`; None: labels are ignored.
-        :param fill: see `inputs.medians`.
-        """
+    def __init__(self, source: Source, estimator: Any, encoding: Encoding | None) -> None:
+        """:param encoding: encoding of labels, see `labels`; None: labels are ignored."""
         super().__init__(source)
-        self._prepare = partial(_prepared, scaler, encoding, fill)
+        self._prepare = partial(_prepared, estimator.scaler_, encoding, estimator.fill_)
         self.maker = source.maker
 
     @property
@@ -262,8 +254,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     contains all of them. The start is the sample's q, scaled to the number of rows.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
-    :raise ValueError: as in `survey`, if all weights are 0, or for non-numeric rows; the message
-        names their position.
+    :raise ValueError: as in `survey`, or if all weights are 0.
     """
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
@@ -274,7 +265,9 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     num_rows = None if found.is_complete else found.num_rows
     spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
     if not found.is_complete:
-        _fit_all(estimator, spec, found, Prepared(source, estimator.scaler_, encoding))
+        scale_up(estimator.model_, float(found.weights.sum() / found.sample[-1].sum()))
+        prepared = Prepared(source, estimator, encoding)
+        estimator.history_ = fit_q(spec, estimator.model_, prepared, "q of all rows")
     estimator._found(spec, sample)
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     if names is not None:
@@ -282,15 +275,11 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 
 
 def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
-    """
-    Survey the rows, and set the source's number of rows.
-
-    :return: the survey.
-    """
+    """:return: the survey of the rows, which also sets the source's number of rows."""
     stages.bar.stage("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found: Survey = stages.result("survey", partial(survey, source, seed, classes))
-    inputs.counting(found.weights)
+    inputs.check_weighs(found.weights)
     source.known_rows = found.num_rows
     if found.is_complete and stages.place("survey"):  # a stored survey must be of these rows
         for _ in source.chunks():
@@ -307,19 +296,12 @@ def _learn_inputs(
     estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
     weight = (weight[:, None] * factors)[:, 0]
-    used = inputs.counting(weight)
-    inputs.warn_of_little_weight(weight[used])
-    data = inputs.merge_equal((X[used], np.asarray(Y, X.dtype)[used], weight[used]))
+    data = inputs.counted(X, np.asarray(Y, X.dtype), weight)
+    inputs.warn_of_little_weight(data[2])
+    data = inputs.merge_equal(data)
     scaler = found.scaler(encoding(found.values[:, None])[1])
     sample: tuple[Data, Sequence[int]] = estimator._learn_scale(data, scaler, names)
     return sample
-
-
-def _fit_all(estimator: Any, spec: Specification, found: Survey, rows: Prepared) -> None:
-    """Fit q to all rows, starting from the q of the sample."""
-    model = estimator.model_
-    scale_up(model, float(found.weights.sum() / found.sample[-1].sum()))
-    estimator.history_ = fit_q(spec, model, rows, "q of all rows")
 
 
 def scale_up(model: BSVM, factor: float) -> None:
@@ -331,16 +313,11 @@ def scale_up(model: BSVM, factor: float) -> None:
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
     :return: the rows as inputs for the estimator's model, with labels if `labelled`.
-    :raise ValueError: for columns that differ from those in the fit, or for unknown labels.
+    :raise ValueError: for unknown labels. Reading raises it for columns that differ from those in
+        the fit.
     """
-    names = getattr(rows, "features", None)
-    expected = getattr(estimator, "feature_names_in_", None)
-    if names is not None and expected is not None and list(names) != list(expected):
-        raise ValueError(
-            f"the columns of X are {list(names)}, but training had {list(expected)}: pass "
-            "features=[...] to the source, in the order of training"
-        )
-    asked = Rows(labelled, estimator.n_features_in_, expected)
+    names = getattr(estimator, "feature_names_in_", None)
+    asked = Rows(labelled, estimator.n_features_in_, names)
     source = open_source(rows, asked, CHUNK_ROWS)
     encoding = estimator._encoding(rows) if labelled else None
-    return Prepared(source, estimator.scaler_, encoding, estimator.fill_)
+    return Prepared(source, estimator, encoding)

@@ -97,7 +97,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         :param X: [N, D], or rows that are read piece by piece.
         :return: the center [N]; with `return_std` also the standard deviation of y, with noise.
         """
-        no_columns, mean, variance = self._f(X)
+        mean, variance = self._ask(predict_marginals, X)
+        no_columns = np.zeros((len(mean), 0))
         mean, variance = self._likelihood.predict_mean_and_var(no_columns, mean, variance)
         mean = np.asarray(mean)[:, 0] * self.y_scale_ + self.y_center_
         if not return_std:
@@ -110,7 +111,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         :return: the quantiles of y at these levels, [N, T].
         :raise ValueError: for levels that are not increasing or not in (0, 1).
         """
-        _, mean, variance = self._f(X)
+        mean, variance = self._ask(predict_marginals, X)
         cdf = compiled_cdf.bind(self._likelihood)
         quantiles = self._likelihood.find_quantiles(cdf, mean, variance, levels).numpy()
         return np.asarray(quantiles * self.y_scale_ + self.y_center_)
@@ -125,11 +126,6 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     @property
     def _likelihood(self) -> Any:
         return self.model_.likelihood
-
-    def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: an X without columns, [N, 0]; mean and variance of f, [N, 1] each."""
-        f = self._ask(predict_marginals, X)
-        return np.zeros((len(f[0]), 0)), *f
 
     def _fit_arrays(self, data: Data, stages: Stages) -> None:
         X, Y, weight = data

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import gpflow
 import numpy as np
@@ -48,15 +47,14 @@ class Bound:
     """The bound at a model's current hyperparameters, after a few sweeps from the same sites."""
 
     def __init__(self, model: BSVM, rows: ArraySource) -> None:
-        """The first sites are those of the model's q."""
         self._model = model
         self._source = rows
         self._hyper = Hyperparameters(model)
         self._share = shares_shifts(model)
         self._climb = compiled_sweeps.bind(model.likelihood)
+        q = compiled_solve(model.natural())
         localise = compiled_localise.bind(model.likelihood)
-        projected = ProjectedData(model, rows).everything()
-        self._sites, _ = localise(compiled_solve(model.natural()), projected)
+        self._sites, _ = localise(q, ProjectedData(model, rows).everything())
 
     def __call__(self) -> float:
         """:return: the bound, with the log prior density of the hyperparameters."""
@@ -67,51 +65,39 @@ class Bound:
         ascent, _ = self._climb(start, self._share, (), zero, SWEEPS, projected)
         return float(ascent.point.value) + float(self._hyper.log_prior_density())
 
-    def at(self, trial: Trial) -> float:
+    def at(self, parameter: gpflow.Parameter, values: AnyNDArray) -> float:
         """:return: the bound with other lengthscales. Parameters are as before at the end."""
-        variable = trial.parameter.unconstrained_variable
+        variable = parameter.unconstrained_variable
         start = variable.numpy()
-        trial.parameter.assign(trial.values)
+        parameter.assign(values)
         bound = self()
         variable.assign(start)
         return bound
 
 
-class Trial(NamedTuple):
-    """A parameter, and lengthscales to assign to it."""
-
-    parameter: gpflow.Parameter
-    values: AnyNDArray
-
-
-class Place(NamedTuple):
-    """The lengthscale of a column."""
-
-    parameter: gpflow.Parameter
-    column: int
-
-    def times(self, factor: float) -> Trial:
-        """:return: all lengthscales, with this one multiplied by the factor."""
-        values = self.parameter.numpy()
-        values[self.column] *= factor
-        return Trial(self.parameter, values)
-
-
-def shorter(model: BSVM, rows: ArraySource) -> Trial | None:
+def shorter(model: BSVM, rows: ArraySource) -> tuple[gpflow.Parameter, AnyNDArray] | None:
     """
-    :return: lengthscales, one of them multiplied by one of `FACTORS`, with the largest bound; None
-        if none raises the bound. The first factor chooses the column.
+    :return: a parameter and its lengthscales with the largest bound, one of them multiplied by one
+        of `FACTORS`; None if none raises the bound. The first factor chooses the column.
     """
     columns = _many_valued(rows)
     arrays = [parameter for parameter in lengthscales(model) if parameter.shape.rank]
-    places = [Place(parameter, column) for parameter in arrays for column in columns]
+    places = [(parameter, column) for parameter in arrays for column in columns]
     if not 0 < len(places) <= MOST_COLUMNS:
         return None
     bound = Bound(model, rows)
-    first = [bound.at(place.times(FACTORS[0])) for place in places]
-    best = places[int(np.argmax(first))]
-    bounds = [max(first), *(bound.at(best.times(factor)) for factor in FACTORS[1:])]
-    return best.times(FACTORS[int(np.argmax(bounds))]) if max(bounds) > bound() else None
+    first = [bound.at(one, _times(one, column, FACTORS[0])) for one, column in places]
+    parameter, column = places[int(np.argmax(first))]
+    values = [_times(parameter, column, factor) for factor in FACTORS]
+    bounds = [max(first), *(bound.at(parameter, one) for one in values[1:])]
+    return (parameter, values[int(np.argmax(bounds))]) if max(bounds) > bound() else None
+
+
+def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArray:
+    """:return: lengthscales, with that of one column multiplied by the factor."""
+    values = parameter.numpy()
+    values[column] *= factor
+    return np.asarray(values)
 
 
 def _many_valued(rows: ArraySource) -> list[int]:
@@ -124,7 +110,6 @@ def learn_from_shorter(
     model: BSVM, rows: ArraySource, some: ArraySource, learn: Callable[[], History]
 ) -> History | None:
     """
-    :param model: a model with a learned kernel.
     :param rows: the rows that the kernel was learned from.
     :param some: rows for the choice of a lengthscale.
     :param learn: learns the kernel, beginning with its present parameters.
@@ -137,7 +122,8 @@ def learn_from_shorter(
     before = Bound(model, rows)()
     hyper = Hyperparameters(model)
     kept = hyper.state(), model.natural()
-    found.parameter.assign(found.values)
+    parameter, values = found
+    parameter.assign(values)
     history = learn()
     if Bound(model, rows)() > before:
         return history

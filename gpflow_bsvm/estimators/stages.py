@@ -96,7 +96,7 @@ class Stages:
         :raise ValueError: if the stored result belongs to another fit.
         """
         with Checkpoints(self.place(name), 1, lambda: self._identity) as stored:
-            found = stored.latest(None)
+            found = stored.latest()
             if found is None:
                 found = find()
                 stored.offer(1, lambda: found)

@@ -54,9 +54,10 @@ FAR = 1e3
 #: The number of rows of each rare class in every sample.
 RARE_ROWS = 20
 
-#: M grows by this factor while the leave-one-out density improves by this fraction. These are the
-#: limits of M and of the work of a sweep (N L M^2).
+#: M grows by this factor (at least by LEAST_GROWTH) while the leave-one-out density improves by the
+#: fraction LEAST_GAIN. These are the limits of M and of the work of a sweep (N L M^2).
 GROWTH = 3
+LEAST_GROWTH = 1.25
 LEAST_GAIN = 0.01
 MOST_INDUCING = 1000
 GROWTH_WORK = 5e9
@@ -221,7 +222,7 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     density = leave_one_out_density(model, opened(model, data))
     places = distinct(data[0])
     num_rows = max(len(data[0]), spec.num_rows or 0)
-    while (number := _next_size(model, places, num_rows)) is not None:
+    while (number := grown(model, places, num_rows)) > LEAST_GROWTH * model.q_shape[1]:
         spec.stages.bar.stage("growth", f"choosing {number} inducing points")
         Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger = copied(model)
@@ -242,12 +243,6 @@ def grown(model: BSVM, places: Any, num_rows: int, factor: int = GROWTH) -> int:
     num_latents, num_inducing = model.q_shape
     affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
     return min(factor * num_inducing, MOST_INDUCING, affordable, len(places))
-
-
-def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
-    """:return: the next M; None if it would be hardly larger."""
-    number = grown(model, places, num_rows)
-    return number if number > 1.25 * model.q_shape[1] else None
 
 
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:

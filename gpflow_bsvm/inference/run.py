@@ -196,7 +196,9 @@ class Recorder:
         run.unseen = not (callback or monitor) and checkpoints.directory is None
         self._stopped = False
         self._offered = (run.state, False, 0)
-        if checkpoints.latest(self._content(self._offered), self._go_on) is not None:
+        saved = checkpoints.latest()
+        if saved is not None:
+            self._go_on(saved)
             self._offered = (run.state, run.converged, len(record))
         self._bar = progress_bar(run.max_steps, what, progress)
         self._bar.update(record.latest)
@@ -232,9 +234,8 @@ class Recorder:
             self._run.close()
 
     def _go_on(self, saved: dict[str, Any]) -> None:
-        """Continue from a checkpoint; if that fails, leave the run unchanged."""
+        """Continue from a checkpoint."""
         found = type(self._record).from_columns(saved["history"])
-        before = self._run.state
         done = found.latest
         most = self._run.max_steps
         if done > most:
@@ -242,11 +243,7 @@ class Recorder:
                 f"the checkpoint is at step or draw {done}, but the limit is {most}: raise it to "
                 f"{done}, or give another directory"
             )
-        try:
-            self._run.resume(saved["state"])
-        except Exception:
-            self._run.state = before
-            raise
+        self._run.resume(saved["state"])
         self._run.converged = saved["converged"]
         vars(self._record).update(vars(found))
 

@@ -122,12 +122,7 @@ class Refit:
     def __init__(
         self, model: Model, source: Source, sites: Sites | None = None, tol: float = CAVI.tol
     ) -> None:
-        """
-        :param source: rows that fit into memory.
-        :param sites: initial sites of all rows; if None or of another length, the sites of the
-            model's q.
-        :param tol: as in `CAVI`.
-        """
+        """:param sites: initial sites; if None or of another length, those of the model's q."""
         self._climb = compiled_sweeps.bind(model.likelihood)
         self._look = compiled_cavities.bind(model.likelihood)
         self._share = shares_shifts(model)

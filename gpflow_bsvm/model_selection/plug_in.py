@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.functions import Zero
@@ -16,16 +15,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.shared_graph import Compiled
 from ..engine.structure import copied
 from ..likelihoods import OneClass
 from ..likelihoods.base import check_penalty
 from ..likelihoods.classes import Classification
-
-
-@Compiled
-def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
-    return kernel(X)
 
 
 def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
@@ -39,7 +32,7 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
             f"expected a GPflow kernel of one latent function, got {type(kernel).__name__}"
         )
     X, X2 = (one if one is None else np.asarray(one, default_float()) for one in (X, X2))
-    gram: AnyNDArray = np.asarray(_gram.bind(kernel)(X) if X2 is None else kernel(X, X2))
+    gram: AnyNDArray = np.asarray(kernel(X, X2))
     if not np.isfinite(gram).all():
         raise ValueError(
             "the kernel overflows or is NaN on X: standardize X and check the kernel's parameters"
@@ -114,7 +107,6 @@ def _parts(model: Any) -> tuple[Kernel, float]:
 
 
 def _as_rbf(kernel: Kernel) -> tuple[float, float]:
-    """:return: gamma and variance."""
     whole = isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None)
     scales = np.unique(kernel.lengthscales.numpy()) if type(kernel) is SquaredExponential else []
     if not whole or len(scales) != 1:

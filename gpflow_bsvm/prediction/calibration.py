@@ -46,7 +46,6 @@ MOST_ROWS = 50_000
 #: Smallest scale. If no row can be predicted from the others, the best scale is 0, which gives all
 #: f the same probabilities.
 LEAST_SCALE = 0.05
-_NO_PAIRS = "leaving rows out requires two classes with more than one row each"
 
 
 @in_units_of_y(of_moments)
@@ -144,12 +143,13 @@ def calibrate(
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)
-    if not held_out:  # other rows cannot predict a class's only row
-        _, place = np.unique(Y, return_inverse=True, axis=0)
-        counts = np.bincount(place.ravel(), weight.numpy()[:, 0] > 0)
-        weight = tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
+    if not held_out:
+        weight = tf.where(has_company(Y, weight)[:, None], weight, tf.zeros_like(weight))
     if len(np.unique(Y.numpy()[weight.numpy()[:, 0] > 0])) < 2:
-        warn(f"{_NO_PAIRS}: the link and the probabilities are not calibrated")
+        warn(
+            "leaving rows out requires two classes with more than one row each: the link and the "
+            "probabilities are not calibrated"
+        )
         return {name: float(p.numpy()) for name, p in link.link_parameters.items()}
     found = fit_link(link, f, Y, weight, chunk_rows(model))
     if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # allow for the transform's rounding
@@ -160,16 +160,21 @@ def calibrate(
     return found
 
 
+def has_company(Y: Any, weight: Any) -> AnyNDArray:
+    """:return: [N], False for a class's only row (of weight > 0): other rows cannot predict it."""
+    _, place = np.unique(Y, return_inverse=True, axis=0)
+    place = place.reshape(-1)
+    return np.asarray(np.bincount(place, np.ravel(weight) > 0)[place] > 1)
+
+
 def fit_link(
     link: Any, f: Marginals, Y: tf.Tensor, weight: tf.Tensor, chunk_rows: int, *names: str
 ) -> dict[str, float]:
     """
     As in `calibrate`, for rows with known marginals.
 
-    :param link: a likelihood with `link_parameters`; names: the parameters to fit, all if empty.
-    :param f: [N, L], marginals, each without use of the row's own label.
-    :param Y: [N, P]; weight: [N, 1].
-    :param chunk_rows: rows per chunk.
+    :param f: [N, L], marginals, each without use of the row's own label; Y: [N, P]; weight: [N, 1].
+    :param names: the parameters to fit; all if empty.
     """
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link does not use X
     table = ArraySource(nothing, Y, weight, chunk_rows)

@@ -5,26 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import tensorflow as tf
 
-from ..engine.contracts import Model, check_model
+from ..engine.contracts import check_model
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Fitted(Protocol):
-    """A fitted estimator, such as `gpflow_bsvm.BSVMClassifier`."""
-
-    model_: Model
-
-    def as_model_sees(self, rows: Any, labelled: bool = True) -> Any:
-        """:return: rows as the model's input: scaled, with encoded labels."""
-
-    def weights_in_fit(self, rows: Any, sample_weight: Any) -> Any:
-        """:return: the weights that a fit gives to these rows with labels."""
 
 
 #: Names of arguments for rows, and whether the rows have labels.
@@ -61,15 +49,16 @@ def in_units_of_y(
     :param of_classes: whether the function needs probabilities of classes, which an estimator may
         lack until it is calibrated.
     :return: a decorator for functions of a model and rows. These then also accept a fitted
-        estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs the members of
-        `Fitted` (and `units_of_y` if it standardizes y). Anything else raises a TypeError.
+        estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_`,
+        `as_model_sees`, `weights_in_fit`, and `units_of_y` if it standardizes y. Anything else
+        raises a TypeError.
     """
 
     def decorated(function: F) -> F:
         signature = inspect.signature(function)
 
         @wraps(function)
-        def of_either(model: Model | Fitted, *args: Any, **options: Any) -> Any:
+        def of_either(model: Any, *args: Any, **options: Any) -> Any:
             if hasattr(model, "natural"):
                 return function(model, *args, **options)
             if isinstance(model, tf.Module):

@@ -119,19 +119,7 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
 def bound_at(
     likelihood: Any, alpha: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> tf.Tensor:
-    """
-    The augmented bound at arbitrary local variables (Wenzel et al. 2017, eq. 8; Wistuba & Rawat
-    2018, eq. 12 with corrected sign), q(lambda) = GIG(1/2, a^2, alpha):
-
-        E_q [log p(y, lambda | f) - log q(lambda)]
-            = -a E b - (a / 2) (sqrt(alpha) + E b^2 / sqrt(alpha)),
-
-    summed over the losses of a row. The maximum, at alpha = E b^2, is the objective of
-    bound="augmented": -a E b - a sqrt(E b^2).
-
-    :param likelihood: a likelihood with local variables (`moments`).
-    :param alpha: positive.
-    """
+    """:return: E_q [log p(y, lambda | f) - log q(lambda)] of each row, see `augmented_elbo`."""
     mean, square, cost = likelihood.moments(Fmu, Fvar, Y)
     root = tf.sqrt(tf.cast(alpha, mean.dtype))
     terms = -cost / 2 * (mean + (root + square / root) / 2)
@@ -152,8 +140,8 @@ def augmented_elbo(
 ) -> float:
     r"""
     The papers' objective as a function of q and local variables q(lambda_n) = GIG(1/2, a^2,
-    alpha_n) with any alpha (Wenzel et al. 2017, eq. 8; Wistuba & Rawat 2018, eq. 12), with its
-    constants:
+    alpha_n) with any alpha (Wenzel et al. 2017, eq. 8; Wistuba & Rawat 2018, eq. 12 with corrected
+    sign), with its constants:
 
         sum_n [-a E b_n - (a / 2) (sqrt(alpha_n) + E b_n^2 / sqrt(alpha_n))] - KL(q || p).
 

@@ -62,13 +62,7 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
 
 @check_shapes("return: [N, L]")
 def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
-    """
-    z(x) with p(y = 1 | x) = Phi(z(x)), for a two-class likelihood of this package.
-
-    Arguments and errors are as in `predict_marginals`.
-
-    :return: [N, L].
-    """
+    """:return: z(x) [N, L] with p(y = 1 | x) = Phi(z(x)), for our likelihoods of two classes."""
     return np.asarray(_predicted(model, X, chunk_rows, probits))
 
 
@@ -108,8 +102,6 @@ def compiled_cdf(likelihood: Any, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Te
 
 def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | None = None) -> Any:
     """
-    Arguments and errors are as in `predict_marginals`.
-
     :param function: a function of X, and mean and variance of f, for the rows of a chunk, which is
         not part of the graph.
     :return: the rows returned by `function`, as tensors.
@@ -126,7 +118,6 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
 
 def map_labelled(model: Model, data: Any, finish: Callable[..., Any]) -> Any:
     """
-    :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
     :param finish: a function of the likelihood, X, mean and variance of f, and Y.
     :return: the rows returned by `finish`, as tensors.
     """

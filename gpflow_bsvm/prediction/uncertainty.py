@@ -1,17 +1,4 @@
-r"""Measures of a classifier's uncertainty, row by row.
-
-With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
-
-    variation ratio       1 - max_c P(argmax_j f_j = c): the probability that a draw of f from q
-                          does not favor the class favored most (Wistuba & Rawat 2018, section
-                          4): of two classes, the one above the link's 1/2; of ordered classes,
-                          the median of p(y | f)
-    predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: the total uncertainty
-    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of the entropy
-                          that more data can remove (Houlsby et al. 2011); the rest is class overlap
-
-Several rows together: joint draws of f, and a classifier's expected error.
-"""
+"""Measures of a classifier's uncertainty, row by row; joint draws of f, and the expected error."""
 
 from __future__ import annotations
 
@@ -41,8 +28,10 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 @check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
-    1 - max_c P(f favors class c), without the link's noise: in closed form (two classes, or
-    ordered classes) or by quadrature (error about 1e-9).
+    1 - max_c P(argmax_j f_j = c): the probability that a draw of f from q does not favor the class
+    favored most (Wistuba & Rawat 2018, section 4). A draw favors, of two classes, the one above the
+    link's 1/2; of ordered classes, the median of p(y | f). It is computed without the link's noise:
+    in closed form (two classes, or ordered classes) or by quadrature (error about 1e-9).
 
     :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as in `predict_marginals`, for a likelihood without class probabilities, or
@@ -63,7 +52,7 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
     """
-    H[p(y | x)] of `gpflow_bsvm.prediction.predict_probabilities`.
+    The total uncertainty H[p(y | x)] = -sum_c p_c log p_c, p as in `predict_probabilities`.
 
     Arguments and errors are as in `variation_ratio`.
 
@@ -80,8 +69,9 @@ def mutual_information(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
 ) -> AnyNDArray:
     """
-    H[mean_s p(y | f_s)] - mean_s H[p(y | f_s)] over quasi-random draws f_s of q, the same for all
-    rows. The result is never negative, and smooth in x.
+    H[p(y | x)] - E_q H[p(y | f)], the part of the entropy that more data can remove (Houlsby et al.
+    2011); the rest is class overlap. The means are over quasi-random draws f_s of q, the same for
+    all rows, so that the result is never negative, and smooth in x.
 
     Arguments and errors are as in `variation_ratio`.
 

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
-from gpflow.config import default_float
 
 from ..checkpoints.directory import Directory
 from ..checks import check_whole
@@ -104,13 +103,16 @@ class Samples:
 
 
 class Draws:
-    """The record of a `Sampler`: draws of all chains so far."""
+    """
+    The record of a `Sampler`, with the members of a `History` that a fit in progress needs.
+
+    :ivar parts: draws of all chains so far, [draws, chains, L, M] each.
+    """
 
     converged = False
     elapsed = 0.0
 
     def __init__(self, *parts: AnyNDArray) -> None:
-        """:param parts: [draws, chains, L, M] each."""
         self.parts = list(parts)
 
     @property
@@ -134,7 +136,7 @@ class Draws:
 
     def columns(self, number: int) -> dict[str, Any]:
         """See `History`."""
-        return {"draws": self.all(max(number, 1))}
+        return {"draws": np.concatenate(self.parts[:number])}
 
     @staticmethod
     def from_columns(columns: dict[str, Any]) -> Draws:
@@ -143,10 +145,6 @@ class Draws:
 
     def __len__(self) -> int:
         return len(self.parts)
-
-    def all(self, number: int | None = None) -> AnyNDArray:
-        """:return: all draws, or the draws of the first `number` parts."""
-        return np.concatenate(self.parts[:number])
 
 
 class _Chains(Run[tuple[Any, int], AnyNDArray]):
@@ -227,6 +225,7 @@ class Sampler(Algorithm):
         """
         source = self._open(model, data, sample_weight)
         sampled = copied(model)  # first, since it may fail
-        draws = Draws(np.empty([0, self.num_chains, *model.q_shape], default_float()))
-        self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
-        return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), sampled)
+        record = Draws()
+        self.run_on(model, source, record, progress=progress, checkpoint=checkpoint, every=every)
+        draws = np.concatenate(record.parts)[self.burn_in :]
+        return Samples(np.moveaxis(draws, 0, 1), sampled)

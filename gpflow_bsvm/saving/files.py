@@ -127,8 +127,8 @@ def _check_settings(told: dict[str, Any], path: Path) -> None:
             f"{path} was saved in {saved}, but GPflow's default here is {now}: call "
             f"gpflow.config.set_default_float(np.{saved}) before load"
         )
-    pairs = [(key, told.get(key), value) for key, value in here.items()]
-    if differ := [f"{key} was {old}, is now {new}" for key, old, new in pairs if old != new]:
+    changed = [key for key in here if told.get(key) != here[key]]
+    if differ := [f"{key} was {told.get(key)}, is now {here[key]}" for key in changed]:
         warn(
             f"{path} was saved under other settings, so predictions may differ: {'; '.join(differ)}"
         )

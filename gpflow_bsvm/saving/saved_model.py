@@ -114,19 +114,19 @@ class Exported(tf.Module):
         spec = tf.TensorSpec([None, num_columns], dtype, "X")
         shift, scale = (tf.constant(part, dtype) for part in standardise)
 
-        def marginals(X: tf.Tensor) -> tuple[Any, Any]:
+        def seen(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            X = (X - shift) / scale
             features = project(model.prior, X, tf.convert_to_tensor(self._Lz))
             q = Gaussian._make(map(tf.convert_to_tensor, self._q))
             mean, variance = marginals_of_f(q, features)
-            return mean, variance
+            return X, mean, variance
 
         def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            mean, variance = marginals((X - shift) / scale)
+            _, mean, variance = seen(X)
             return {"mean": mean * units[0] + units[1], "variance": variance * units[0] ** 2}
 
         def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            seen = (X - shift) / scale
-            return finish(model.likelihood, seen, *marginals(seen))
+            return finish(model.likelihood, *seen(X))
 
         self.predict_f = self._traced(predict_f, spec)
         setattr(self, predicts, self._traced(predict, spec))

@@ -10,7 +10,8 @@ from scipy.special import softmax
 from scipy.stats import entropy
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.active import POLICIES, best_kernel, kernels
+from gpflow_bsvm import active
+from gpflow_bsvm.active import POLICIES, best_kernel
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, EpsilonInsensitive, Hinge
 from gpflow_bsvm.papers.wistuba2018 import softmax_entropy
@@ -105,7 +106,7 @@ def test_the_kernel_is_the_best_multiple_by_leave_one_out(prior):
     best_kernel(model, X[:12], Y[:12])
     grid = [
         (a * start.variance.numpy(), b * start.lengthscales.numpy())
-        for a, b in itertools.product(kernels.VARIANCES, kernels.LENGTHSCALES)
+        for a, b in itertools.product(active.VARIANCES, active.LENGTHSCALES)
     ]
     scores = scores_of(grid, X[:12], Y[:12])
     if prior:
@@ -130,7 +131,7 @@ def test_one_label_of_each_class_says_nothing_of_the_kernel():
 
 
 def test_an_interrupted_choice_keeps_the_best_so_far(monkeypatch):
-    model, calls, leave_one_out = binary(), [], kernels.leave_one_out
+    model, calls, leave_one_out = binary(), [], active.leave_one_out
 
     def interrupted(*arguments):
         calls.append(1)
@@ -138,7 +139,7 @@ def test_an_interrupted_choice_keeps_the_best_so_far(monkeypatch):
             raise KeyboardInterrupt
         return leave_one_out(*arguments)
 
-    monkeypatch.setattr(kernels, "leave_one_out", interrupted)
+    monkeypatch.setattr(active, "leave_one_out", interrupted)
     with pytest.raises(KeyboardInterrupt):
         best_kernel(model, X[:12], Y[:12])
     expected = binary()

@@ -96,6 +96,7 @@ def no_proper_q(content, arrays):
 
 CRAFTED = {
     "NaN": on_arrays(lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a),
+    "other numbers": on_arrays(lambda a: a * 1.01 if a.dtype.kind == "f" else a),
     "transposed": on_arrays(np.transpose),
     "empty": on_arrays(lambda a: a[:0] if a.ndim else a),
     "float32": on_arrays(lambda a: a.astype(np.float32)),

@@ -1,6 +1,7 @@
 """`BSVMClassifier` of rows that are read piece by piece."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import gpflow
 import numpy as np
@@ -88,7 +89,8 @@ def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
 def test_prepared_rows_are_scaled_and_numbered(data):
     X, Y = data
     found, source = look(data), open_source(blocks(*data), Rows(), CHUNK_ROWS)
-    prepared = Prepared(source, found.scaler(), numbering(found, [1.0, 3.0]))
+    estimator = SimpleNamespace(scaler_=found.scaler(), fill_=None)
+    prepared = Prepared(source, estimator, numbering(found, [1.0, 3.0]))
     (batch,) = prepared.chunks()
     np.testing.assert_allclose(batch.X, (X - X.mean(0)) / X.std(0), atol=1e-12)
     np.testing.assert_array_equal(batch.Y, (Y == 4).astype(float))
@@ -99,7 +101,7 @@ def test_prepared_rows_are_scaled_and_numbered(data):
     np.testing.assert_array_equal(next(prepared.stream(1, 50)).X, batch.X[50:100])
     with pytest.raises(ValueError, match=r"unseen labels: \[1.0, 3.0\]; the classes are"):
         rows = open_source(blocks(X, Y - 1), Rows(), CHUNK_ROWS)
-        list(Prepared(rows, None, numbering(found, [1.0, 1.0])).chunks())
+        list(Prepared(rows, estimator, numbering(found, [1.0, 1.0])).chunks())
 
 
 @pytest.mark.slow

@@ -394,7 +394,7 @@ def test_inducing_points_grow_while_left_out_rows_gain(monkeypatch):
 def test_growth_ends_where_rows_or_work_do(data, monkeypatch):
     X, _ = data
     model = at_prior(specify(), X)
-    assert training._next_size(model, X, len(X)) == 24
-    assert training._next_size(model, X[:9], 9) is None
+    assert training.grown(model, X, len(X)) == 24
+    assert training.grown(model, X[:9], 9) < training.LEAST_GROWTH * model.q_shape[1]
     monkeypatch.setattr(training, "GROWTH_WORK", len(X) * 15.0**2)
-    assert training._next_size(model, X, len(X)) == 15
+    assert training.grown(model, X, len(X)) == 15

@@ -41,6 +41,16 @@ def test_doubt_of_an_estimator_is_that_of_its_model_on_scaled_rows(moons, fitted
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_rows_of_dask_are_taken_with_their_labels(moons):
+    array = pytest.importorskip("dask.array", reason="needs the extra `dask`")
+    X, y = moons
+    fitted = fixed(num_inducing=15, class_weight={0: 1.0, 1: 5.0}, random_state=0).fit(X, y)
+    rows = array.from_array(X, chunks=(50, 2)), array.from_array(y, chunks=50)
+    for name in ("predict_log_density", "leave_one_out_density"):
+        function = getattr(gb.prediction, name)
+        np.testing.assert_allclose(function(fitted, rows), function(fitted, moons), rtol=1e-12)
+
+
 def test_labels_of_an_estimators_rows_are_its_users(moons):
     X, y = moons
     named = fixed(num_inducing=15, random_state=0).fit(X, np.where(y == 1, "yes", "no"))
