@@ -108,10 +108,8 @@ class _Mode(Run[ModeState, Step]):
     state: ModeState
 
     def __init__(self, options: ECM, model: Model, data: ProjectedData) -> None:
-        self._options = options
-        self._model = model
+        super().__init__(options, model)
         self._data = data
-        self.max_steps = options.max_steps
         self._statistics = _statistics.bind(model.likelihood)
         self.state = ModeState(Ascent.start(self._at(tf.zeros(model.q_shape, default_float()))))
 

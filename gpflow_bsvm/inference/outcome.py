@@ -16,10 +16,10 @@ from ..checks import NotFinite
 from ..data.batch import Batch
 from ..data.passes import sum_over
 from ..data.sources import Source, closed_at_end
-from ..engine.contracts import Model
+from ..engine.contracts import Model, features_of
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData
-from ..engine.projection import Features, Projected, Projector, plain_points
+from ..engine.projection import Features, Projected, plain_points
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import clipped_sites, has_hook, slopes
@@ -35,7 +35,7 @@ def cause_of(model: Model, source: Source) -> str:
     """:return: an explanation of non-finite numbers at the model's q and the first rows, or ""."""
     with closed_at_end(source.chunks()) as chunks:
         batch = next(chunks)
-    features = Projector(model.prior, model.prior_factor())(batch.X)
+    features = features_of(model, batch.X)
     q = compiled_solve(model.natural())
     return _of_features(model, batch, features) or _of_likelihood(
         model.likelihood, batch, compiled_marginals(q, features)
@@ -211,7 +211,7 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
     # Rows read piece by piece would need another pass, or may be endless.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X
-    features = Projector(model.prior, model.prior_factor())(X[:: max(1, len(X) // ROWS)])
+    features = features_of(model, X[:: max(1, len(X) // ROWS)])
     features = features._replace(mean=tf.zeros_like(features.mean))
     return compiled_marginals(q, features), prior_variance(features)
 
@@ -244,22 +244,16 @@ def _warn_of_distance(model: Model) -> None:
     most = K.max(axis=(-1, -2))
     rounding = np.maximum(model.jitter, LEAST_RATIO * diagonal)
     if ((diagonal - least < 2 * rounding) & (least > rounding)).all():
-        what = _AS_ONE
+        warn(
+            "all inducing points are perfectly correlated, so that f is the same at all of them: "
+            "scale X (sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless "
+            "this is intended"
+        )
     elif ((most - least) < LEAST_CORRELATION * (diagonal - least)).all():
-        what = _APART
-    else:
-        return
-    warn(what)
-
-
-_APART = (
-    "all inducing points are many lengthscales apart, so that f is unknown between them: "
-    "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
-)
-_AS_ONE = (
-    "all inducing points are perfectly correlated, so that f is the same at all of them: scale X "
-    "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless this is intended"
-)
+        warn(
+            "all inducing points are many lengthscales apart, so that f is unknown between them: "
+            "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
+        )
 
 
 def _largest_mean(model: Model, mean: tf.Tensor) -> float:

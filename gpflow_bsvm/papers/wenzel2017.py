@@ -18,9 +18,9 @@ from .. import likelihoods
 from ..checks import check_choice, check_whole
 from ..data.checks import check_data
 from ..data.sources import ArraySource
-from ..engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
+from ..engine.contracts import check_width, chunk_rows, features_of, jitter_of, shares_shifts
 from ..engine.natural import Natural, compiled_solve, gaussian
-from ..engine.projection import Floats, Projector, project_batch
+from ..engine.projection import Floats, project_batch
 from ..engine.statistics import sum_sites
 from ..inducing_points.points import SUBSAMPLE, at_most, checked, distinct_rows, some_rows
 from ..inference.outcome import at_rows, check_margins, warn_of_digits
@@ -99,8 +99,7 @@ class DualBSVM(AsBSVM):
         :raise FloatingPointError: if float64 cannot resolve a margin of 1 under the prior.
         """
         check_whole(1, sweeps=sweeps)
-        features = Projector(self.prior, self.prior_factor())(self.data[0][:100])
-        check_margins(self.likelihood, features)
+        check_margins(self.likelihood, features_of(self, self.data[0][:100]))
         ascent = SiteAscent(self, self._source(), self._sites())
         try:
             ascent.climb(sweeps)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.likelihoods import Likelihood
 from scipy.special import softmax
 from scipy.stats import entropy
 
@@ -66,7 +65,7 @@ class ClassByClass(Algorithm):
         check_schedule(self.learning_rate)
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
-        if getattr(model.likelihood, "held_sites", None) is None:
+        if getattr(model.likelihood, "bound", None) != "wistuba2018":
             raise ValueError(
                 f"{type(model.likelihood).__name__} has no sites for given local variables; use "
                 'gpflow_bsvm.likelihoods.CrammerSinger(C, bound="wistuba2018"), or CAVI'
@@ -82,20 +81,13 @@ class ClassState(NamedTuple):
     steps: int = 0
 
 
-class ClassRows(NamedTuple):
-    """Rows with their local variables for a q."""
-
-    held: Any  #: local variables, tensors with a row each
-    expectation: tf.Tensor  #: [N], weighted
-
-
 @Compiled
-def _look(likelihood: Any, q: Gaussian, rows: Projected) -> ClassRows:
-    """:return: the local variables, and the rows' contributions to the objective."""
+def _look(likelihood: Any, q: Gaussian, rows: Projected) -> tuple[Any, tf.Tensor]:
+    """:return: the rows' local variables, and contributions to the objective, [N]."""
     X, Y, weight = rows.batch
     f = marginals_of_f(q, rows.features)
     expectation = likelihood.variational_expectations(X, f.mean, f.variance, Y)
-    return ClassRows(likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation)
+    return likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation
 
 
 @Compiled
@@ -125,13 +117,10 @@ class _Sweeps(Run[ClassState, Step]):
     state: ClassState
 
     def __init__(self, options: ClassByClass, model: Model, data: ProjectedData) -> None:
-        self._options = options
-        self._model = model
+        super().__init__(options, model)
         self._data = data
-        self.max_steps = options.max_steps
-        likelihood: Likelihood = model.likelihood
-        self._look = _look.bind(likelihood)
-        self._sums_of = _sums_of.bind(likelihood)
+        self._look = _look.bind(model.likelihood)
+        self._sums_of = _sums_of.bind(model.likelihood)
         natural = model.natural()
         self._held, value = self._see(natural)
         check_elbo(value, "at the start")
@@ -169,11 +158,6 @@ class _Sweeps(Run[ClassState, Step]):
         """See `Run`."""
         super().resume(state)
         self._held, _ = self._see(state.natural)
-
-    def restore(self) -> None:
-        """See `Run`."""
-        if self.state.steps:
-            self._model.assign_natural(self.state.natural)
 
 
 def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:

@@ -24,7 +24,7 @@ from ..engine.statistics import compiled_predict
 from ..engine.structure import copied
 from ..inference.algorithm import Algorithm
 from ..inference.outcome import check_margins
-from ..inference.run import Run
+from ..inference.run import Reports, Run
 
 
 @dataclass(frozen=True)
@@ -228,5 +228,6 @@ class Sampler(Algorithm):
         source = self._open(model, data, sample_weight)
         sampled = copied(model)  # first, since it may fail
         draws = Draws(np.empty([0, self.num_chains, *model.q_shape], default_float()))
-        self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
+        reports = Reports(progress=progress, checkpoint=checkpoint, every=every)
+        self.run_on(model, source, draws, reports)
         return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), sampled)

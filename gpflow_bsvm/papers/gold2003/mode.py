@@ -29,6 +29,7 @@ from ...likelihoods import Hinge
 from ...likelihoods.base import check_penalty
 from ...likelihoods.labels import check_binary_labels, check_columns
 from ...model_selection.plug_in import gram_matrix
+from ...notices import warn
 from .squared_hinge import SLACKS
 
 #: Number of steps (a few microseconds each) after which LibSVM returns the current point.
@@ -92,12 +93,11 @@ class Dual(NamedTuple):
         alpha = self.refine(halves.reshape(2, -1).sum(axis=0))
         violation = self.violation(alpha)
         if not violation <= _VIOLATION:
-            warnings.warn(
+            warn(
                 f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
                 "check that the Gram matrix is positive semidefinite, or use a smaller penalty or "
                 "variance",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return alpha
 

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ...checks import check_choice, check_number, check_whole
 from ...engine.structure import copied
 from ...likelihoods.base import check_penalty
+from ...notices import warn
 from .criterion import Criterion
 from .mode import Mode, svm_mode, trainable
 from .squared_hinge import likelihood_of
@@ -115,11 +116,10 @@ def optimise(
     criterion(search.kernel, data, chosen)  # so that warnings concern the best values
     _assign(kernel, best.parameters)
     if best.at_edge:
-        warnings.warn(
+        warn(
             f"the best point is at the edge of the search in {', '.join(best.at_edge)}: perhaps no "
             "optimum exists; start elsewhere, fix these parameters, or use a larger reach",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return Selection(best, tuple(optima), chosen, search.kernel, criterion.slack)
 

@@ -142,9 +142,7 @@ class _Loops(Run[NestedState, Step]):
     state: NestedState
 
     def __init__(self, options: NestedLoop, model: FactorVGP, source: Source) -> None:
-        self._options = options
-        self._model = model
-        self.max_steps = options.max_steps
+        super().__init__(options, model)
         self._batch = next(iter(source.chunks()))
         self._hyper = Hyperparameters(model)
         self._hyper.check_start()
