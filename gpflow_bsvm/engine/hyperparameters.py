@@ -15,7 +15,7 @@ from gpflow.optimizers import Scipy
 
 from ..likelihoods.base import has_hook
 from .contracts import Model, networks_in
-from .shared_graph import Compiled, Rebuild
+from .shared_graph import Bound, Compiled
 from .structure import look_into
 
 
@@ -124,12 +124,10 @@ class Plan(NamedTuple):
         chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
         return chosen or [reference.deref() for reference in self.variables]
 
-    def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> list[tf.Tensor]:
         """:return: all values, with `mine` inserted."""
         moved = iter(mine)
-        return tuple(
-            next(moved) if learned else value for value, learned in zip(values, self.learned)
-        )
+        return [next(moved) if learned else value for value, learned in zip(values, self.learned)]
 
 
 def planned(wanted: Sequence[Any], modules: tuple[Any, ...]) -> tuple[list[Any], Plan]:
@@ -155,12 +153,13 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
     """
 
     @functools.wraps(function)
-    def graph(rebuild: Rebuild, values: list[tf.Tensor], *tensors: Any) -> Any:
-        mine = rebuild.modules[-1].trainable(values)
+    def graph(bound: Bound, values: list[tf.Tensor], *tensors: Any) -> Any:
+        plan = bound.modules[-1]
+        mine = plan.trainable(values)
         at = tf.nest.map_structure(tf.identity, tensors[:by_first])
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch((mine, at))
-            *modules, _ = rebuild(list(rebuild.modules[-1].merge(values, mine)))
+            *modules, _ = bound.rebuild(plan.merge(values, mine))
             value = function(*modules, *at, *tensors[by_first:])
         zero = tf.UnconnectedGradients.ZERO
         d_mine, d_at = tape.gradient(value, (mine, at), unconnected_gradients=zero)

@@ -24,7 +24,7 @@ from ..data.sources import Derived, Remote, Source, closed_at_end
 from .contracts import Model, chunk_rows
 from .natural import Gaussian, Natural
 from .projection import Features, Prior, Projected, compiled_project, project
-from .shared_graph import Compiled
+from .shared_graph import Bound, Compiled
 from .statistics import Statistics, accumulate, compiled_accumulate, marginals
 
 #: Single precision suffices for features if every entry at the inducing points, where distances are
@@ -89,10 +89,10 @@ def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor
 
 @partial(Compiled, rebuilds=True)
 def _single_is_enough(
-    rebuild: Callable[..., Any], values: list[tf.Tensor], Lz: tf.Tensor, inverse: tf.Tensor
+    bound: Bound, values: list[tf.Tensor], Lz: tf.Tensor, inverse: tf.Tensor
 ) -> tf.Tensor:
-    (prior,) = rebuild(values)
-    (single,) = rebuild(values, inverse.dtype)
+    (prior,) = bound.rebuild(values)
+    (single,) = bound.rebuild(values, inverse.dtype)
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     phi = project(prior, Z, Lz).phi
     error = tf.reduce_max(
@@ -123,13 +123,11 @@ def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Proj
 @partial(Compiled, rebuilds=True)
 @check_shapes("q.c: [L, M]", "chunk.batch.X: [N, D]", "return.sums.h: [L, M]")
 def compiled_unprojected_statistics(
-    rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
+    bound: Bound, values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
 ) -> Statistics:
-    """
-    `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior.
-    """
-    likelihood, prior = rebuild(values)
-    single = rebuild(values, chunk.how.inverse.dtype)[1]
+    """`accumulate` under q(s) for unprojected rows; the modules are likelihood and prior."""
+    likelihood, prior = bound.rebuild(values)
+    single = bound.rebuild(values, chunk.how.inverse.dtype)[1]
     batch, (_, _, _, size) = chunk
     number = tf.shape(batch.Y)[0]
 
@@ -297,12 +295,10 @@ class _UnprojectedRows(Source):
 
     @property
     def remote(self) -> Remote | None:
-        """See `Source`."""
         rows = self._data.source.remote
         return rows and rows.projected(partial(Unprojected, how=self._how(self._data.dtype)))
 
     def chunks(self) -> Iterator[Unprojected]:
-        """See `Source`."""
         how = self._how(self._data.dtype)
         with closed_at_end(self._data.source.in_blocks(BLOCK_BYTES)) as batches:
             for batch in batches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -82,8 +82,10 @@ class ML2(MinibatchAlgorithm):
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if not model.hyperparameters():
-            shared = {part.name: getattr(self, part.name) for part in fields(SVI)}
-            return SVI(**shared)._begin(model, source)
+            alone = SVI(
+                self.batch_size, self.max_steps, self.learning_rate, self.seed, self.record_every
+            )
+            return alone._begin(model, source)
         return _Learning(self, model, source)
 
 
@@ -134,7 +136,6 @@ class _Learning(MinibatchRun):
         super().__init__(options, model, source, self._memory())
 
     def _learn_by(self, option: Any, own: list[Any]) -> None:
-        """Assign an optimizer to these variables."""
         if not own:
             return
         if hasattr(option, "get_config"):  # a Keras optimizer: copied
@@ -181,7 +182,6 @@ class _Learning(MinibatchRun):
         return Step(state.steps, elbo, rate, self._hyper.values())
 
     def restore(self) -> None:
-        """See `Run`."""
         for variable, value in zip(self._variables, self.state.memory):
             variable.assign(value)
         super().restore()

@@ -124,7 +124,6 @@ class _Rounds(Run[RoundState, Step]):
         self.state = RoundState(self._hyper.state())
 
     def advance(self) -> Step:
-        """Run a round."""
         state = self.state
         options = self._options
         curvature = None

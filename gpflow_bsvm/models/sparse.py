@@ -88,13 +88,10 @@ class SparseFeatures(gpflow.models.GPModel):
                 "SeparateIndependent with an inducing variable such as "
                 "SharedIndependentInducingVariables(InducingPoints(Z))"
             )
-        if self._warns_of_duplicates:
-            self._warn_of_duplicates()
         check_num_data(getattr(self, "num_data", None))
         check_latents(self.likelihood, self.num_latent_gps)
-
-    def _warn_of_duplicates(self) -> None:
-        for pairs in filter(None, map(duplicate_rows, plain_points(self.inducing_variable))):
+        points = plain_points(self.inducing_variable) if self._warns_of_duplicates else []
+        for pairs in filter(None, map(duplicate_rows, points)):
             first, again = pairs[0]
             warn(
                 f"{len(pairs)} inducing points are duplicates (row {again} equals row {first}) and "

@@ -128,7 +128,6 @@ class DualBSVM(AsBSVM):
         return model
 
     def _sites(self) -> Sites:
-        """:return: the sites, as tensors."""
         w, r = self.sites
         return Sites(tf.convert_to_tensor(w), tf.convert_to_tensor(r))
 
@@ -169,23 +168,18 @@ def gaussian_mixture(
 
     :param covariance: covariance of the Gaussians: "full", "tied", "diag" or "spherical".
     :param max_iter: largest number of iterations.
-    :raise ValueError: for another covariance, fewer than 1 iteration, or a mixture that cannot be
-        fitted.
+    :raise ValueError: for another covariance, fewer than 1 iteration, or, from scikit-learn, for a
+        mixture that cannot be fitted.
     """
     check_choice(("full", "tied", "diag", "spherical"), covariance=covariance)
     check_whole(1, max_iter=max_iter)
     X, distinct, state = some_rows(X, num_inducing, subsample, seed)
     if len(distinct) <= num_inducing:
         return at_most(distinct, num_inducing)
-    mixture = GaussianMixture(num_inducing, covariance_type=covariance, max_iter=max_iter)
-    try:
-        means = mixture.set_params(random_state=state).fit(X).means_
-    except ValueError as error:
-        raise ValueError(
-            f"a mixture of {num_inducing} Gaussians of {covariance} covariance cannot be fitted to "
-            f"{len(X)} rows of {X.shape[1]} columns ({error}); use another covariance, or kmeans"
-        ) from error
-    return at_most(distinct_rows(means.astype(X.dtype)), num_inducing)
+    mixture = GaussianMixture(
+        num_inducing, covariance_type=covariance, max_iter=max_iter, random_state=state
+    ).fit(X)
+    return at_most(distinct_rows(mixture.means_.astype(X.dtype)), num_inducing)
 
 
 def afkmc2(

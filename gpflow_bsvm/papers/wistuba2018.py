@@ -133,7 +133,6 @@ class _Sweeps(Run[ClassState, Step]):
         return held, float(tf.reduce_sum(expectation) - q.kl)
 
     def advance(self) -> Step:
-        """Make one sweep, even if the objective decreases."""
         natural, before, steps = self.state
         (rho,) = rates(self._options.learning_rate, steps, 1)
         natural = self._sweep(natural, tf.constant(rho, natural.h.dtype))
@@ -155,7 +154,6 @@ class _Sweeps(Run[ClassState, Step]):
         return Natural(h, tf.concat([one.P for one in classes], 0))
 
     def resume(self, state: ClassState) -> None:
-        """See `Run`."""
         super().resume(state)
         self._held, _ = self._see(state.natural)
 

@@ -83,8 +83,9 @@ class Dual(NamedTuple):
         """
         gram = self.Q * np.outer(self.y, self.y)
         # Without a random_state, a fit draws from NumPy's global generator.
-        options = {"tol": _TOL, "max_iter": _MOST_STEPS, "random_state": 0}
-        svc = SVC(kernel="precomputed", C=self.upper / 2, **options)
+        svc = SVC(
+            kernel="precomputed", C=self.upper / 2, tol=_TOL, max_iter=_MOST_STEPS, random_state=0
+        )
         with warnings.catch_warnings():  # the violation is checked below
             warnings.simplefilter("ignore", ConvergenceWarning)
             svc.fit(np.block([[gram, -gram], [-gram, gram]]), np.append(self.y, -self.y))
