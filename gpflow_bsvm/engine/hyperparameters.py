@@ -104,44 +104,12 @@ class LogPrior:
 
 
 class Plan(NamedTuple):
-    """
-    Which parameters of given modules are learned; part of a graph's structure.
+    """Which parameters of given modules are learned; part of a graph's structure."""
 
-    :ivar learned: whether each parameter is trained, in the order of `Structure.parameters`.
-    :ivar variables: references to the learned variables if modules hold state other than
-        parameters, such as a Keras layer: the graph then captures all variables.
-    """
-
-    learned: tuple[bool, ...]
+    places: tuple[int, ...]  #: their places in `Structure.parameters`
+    #: References to the learned variables if modules hold state other than parameters, such as a
+    #: Keras layer: the graph then captures all variables.
     variables: tuple[Any, ...] = ()
-
-    def trainable(self, values: Sequence[tf.Tensor]) -> list[Any]:
-        """
-        :param values: unconstrained values of all parameters.
-        :return: the tensors for a gradient tape: the variables, or copies of the trained values.
-            (TFP's bijectors cache results per tensor, which hides them from a tape.)
-        """
-        chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
-        return chosen or [reference.deref() for reference in self.variables]
-
-    def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> list[tf.Tensor]:
-        """:return: all values, with `mine` inserted."""
-        moved = iter(mine)
-        return [next(moved) if learned else value for value, learned in zip(values, self.learned)]
-
-
-def planned(wanted: Sequence[Any], modules: tuple[Any, ...]) -> tuple[list[Any], Plan]:
-    """
-    :param wanted: the parameters and bare variables to learn, without repetition.
-    :return: `wanted` in the order of the graph's gradients, and the plan.
-    """
-    ids = {id(p) for p in wanted}
-    parameters = look_into(modules).parameters
-    found = [p for p in parameters if id(p) in ids]
-    if len(found) == len(wanted):
-        return found, Plan(tuple(id(p) in ids for p in parameters))
-    variables = [getattr(p, "unconstrained_variable", p) for p in wanted]
-    return list(wanted), Plan((), tuple(variable.ref() for variable in variables))
 
 
 def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
@@ -155,11 +123,14 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
     @functools.wraps(function)
     def graph(bound: Bound, values: list[tf.Tensor], *tensors: Any) -> Any:
         plan = bound.modules[-1]
-        mine = plan.trainable(values)
+        # Copies, because TFP's bijectors cache results per tensor, which hides them from a tape.
+        mine = [tf.identity(values[place]) for place in plan.places]
+        mine = mine or [reference.deref() for reference in plan.variables]
         at = tf.nest.map_structure(tf.identity, tensors[:by_first])
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch((mine, at))
-            *modules, _ = bound.rebuild(plan.merge(values, mine))
+            changed = dict(enumerate(values)) | dict(zip(plan.places, mine))
+            *modules, _ = bound.rebuild(list(changed.values()))
             value = function(*modules, *at, *tensors[by_first:])
         zero = tf.UnconnectedGradients.ZERO
         d_mine, d_at = tape.gradient(value, (mine, at), unconnected_gradients=zero)
@@ -186,10 +157,16 @@ class Hyperparameters:
         self.prior = model.prior
         self.named = model.hyperparameters()
         self.networks = networks_in(self.prior)
-        modules = (self.likelihood, self.prior)
-        chosen, self.plan = planned(list(self.named.values()), modules)
+        chosen: list[Any] = list(self.named.values())
+        parameters = look_into((self.likelihood, self.prior)).parameters
+        ids = {id(p) for p in chosen}
+        places = tuple(n for n, p in enumerate(parameters) if id(p) in ids)
+        if is_known := len(places) == len(chosen):
+            chosen = [parameters[place] for place in places]
         self.log_prior = LogPrior(chosen)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
+        references = tuple(variable.ref() for variable in self.variables)
+        self.plan = Plan(places) if is_known else Plan((), references)
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
         """:return: a `value_and_gradient`, bound to this model's likelihood and prior."""

@@ -128,7 +128,7 @@ class _Mode(Run[ModeState, Step]):
     def _at(self, s: tf.Tensor) -> ModePoint:
         sums, log_likelihood = sum_over(self._data, partial(self._statistics, s))
         q = compiled_solve(Natural(sums.h, sums.P + tf.eye(sums.h.shape[1], dtype=s.dtype)))
-        target = tf.linalg.matvec(q.R, q.c, transpose_a=True)
+        target = q.mean()
         value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(s))
         return ModePoint(s, value, tf.reshape(target, s.shape))
 

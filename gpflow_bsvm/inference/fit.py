@@ -82,9 +82,8 @@ def _begin(model: Model, source: Source, reports: Reports) -> None:
     rows = sample(source, _FIRST_ROWS, seed=0)
     if model.num_data is None:  # else the subset counts as `num_data` rows
         rows = rows.scaled(source.num_rows / rows.num_rows)
-    if reports.checkpoint is not None:
-        reports = replace(reports, checkpoint=Path(reports.checkpoint) / "first rows")
-    unseen = replace(reports, callback=None, monitor=None)
+    place = None if reports.checkpoint is None else Path(reports.checkpoint) / "first rows"
+    unseen = replace(reports, callback=None, monitor=None, checkpoint=place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns
         CAVI().run_on(model, open_data(model, rows), History(), unseen)

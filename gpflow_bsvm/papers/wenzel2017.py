@@ -107,7 +107,7 @@ class DualBSVM(AsBSVM):
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
         f, before = at_rows(self, self._source(), compiled_solve(self.natural()))
-        warn_of_digits(f, before)
+        warn_of_digits(self.likelihood, f, before)
         return float(ascent.point.value)
 
     def natural(self) -> Natural:

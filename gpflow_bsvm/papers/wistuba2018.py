@@ -108,11 +108,6 @@ def _sums_of(
     return sum_sites(rows._replace(features=features), sites)
 
 
-def _means(q: Gaussian) -> tf.Tensor:
-    """:return: [L, M], means of q(s)."""
-    return tf.linalg.matvec(q.R, q.c, transpose_a=True)
-
-
 class _Sweeps(Run[ClassState, Step]):
     state: ClassState
 
@@ -143,13 +138,13 @@ class _Sweeps(Run[ClassState, Step]):
         return Step(steps + 1, value, rho)
 
     def _sweep(self, natural: Natural, rho: tf.Tensor) -> Natural:
-        means = list(_means(compiled_solve(natural)))
+        means = list(compiled_solve(natural).mean())
         classes = [Natural(h[None], P[None]) for h, P in zip(natural.h, natural.P)]
         for number, old in enumerate(classes):
             look = partial(self._sums_of, tf.stack(means), tf.constant(number))
             sums = sum_over(self._data, look, self._held)
             classes[number], q = compiled_natural_step(old, sums, rho, tf.zeros_like(rho))
-            means[number] = _means(q)[0]
+            means[number] = q.mean()[0]
         h = tf.concat([one.h for one in classes], 0)
         return Natural(h, tf.concat([one.P for one in classes], 0))
 

@@ -6,7 +6,6 @@ f ~ GP(0, k) with loss sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): 
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from typing import Any, NamedTuple
@@ -21,11 +20,10 @@ from gpflow.utilities import parameter_dict
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_consistent_length
 
 from ...checks import check_choice
-from ...data.checks import check_data, check_inputs
-from ...likelihoods import Hinge
+from ...data.checks import as_matrix, check_inputs
 from ...likelihoods.base import check_penalty
 from ...likelihoods.labels import check_binary_labels, check_columns
 from ...model_selection.plug_in import gram_matrix
@@ -237,7 +235,9 @@ def svm_mode(
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
     :raise ValueError: for bad data, an invalid slack or penalty, or a kernel that overflows.
     """
-    X, Y = check_data(_two_classes(), data)
+    X = check_inputs(data[0])
+    Y = as_matrix(data[1], "Y")
+    check_consistent_length(X, Y)
     return _solved(check_gram(gram_matrix(kernel, X), len(Y)), Y, penalty, slack)
 
 
@@ -251,12 +251,6 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
     gram = check_gram(gram, len(Y))
     root_of(gram)  # raises
     return _solved(gram, Y, penalty, slack)
-
-
-@functools.cache
-def _two_classes() -> Hinge:
-    """:return: a likelihood that checks labels; cached, because it is slow to construct."""
-    return Hinge()
 
 
 def _solved(gram: AnyNDArray, Y: Any, penalty: float, slack: str) -> Mode:
