@@ -100,11 +100,6 @@ class Ascent(NamedTuple):
 #: Number of multiplications per graph call, which cannot be interrupted (about 0.1 s).
 _WORK = 10**9
 
-_NO_STEP = (
-    "no step was found that raises the bound: q is unchanged, and the fit has not converged; try "
-    "a smaller learning_rate or another bound"
-)
-
 
 @dataclass(frozen=True)
 class CAVI(Algorithm):
@@ -245,7 +240,11 @@ class Sweeps(Run[SweepState, Step]):
         self.converged = self.state.steps > 0
         if not self.converged:
             check_elbo(cast(Ascent, self.state.ascent).point.value, "at the start")
-            warn(_NO_STEP, ConvergenceWarning)
+            warn(
+                "no step was found that raises the bound: q is unchanged, and the fit has not "
+                "converged; try a smaller learning_rate or another bound",
+                ConvergenceWarning,
+            )
 
     def _start(self) -> Ascent:
         """:return: the ascent from the model's q."""

@@ -245,7 +245,7 @@ class _Learning(MinibatchRun):
             rows, f = self._seen(natural, given, batch)
             local = local_for_gradient(likelihood)(likelihood, rows, f)
             loss = -given.scale * tf.reduce_sum(local.expectation)
-            loss -= self._hyper.log_prior(mine)
+            loss -= sum(p.log_prior_density() for p in self._hyper.log_prior.parameters)
             loss += sum(part for network in self._hyper.networks for part in network.losses())
         gradients = tape.gradient(loss, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         self._move({id(v): gradient for v, gradient in zip(mine, gradients)}, given.damping)
