@@ -25,12 +25,11 @@ def check_number(least: float, **values: Any) -> None:
             raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
-def check_rate(**values: Any) -> float:
+def check_rate(value: Any, name: str = "learning_rate") -> float:
     """
-    :return: the value, a learning rate.
+    :return: the value of the option `name`.
     :raise ValueError: unless it is a number in (0, 1].
     """
-    ((name, value),) = values.items()
     if not isinstance(value, numbers.Real) or not 0 < float(value) <= 1:
         raise ValueError(f"{name} must be in (0, 1], got {value!r}")
     return float(value)

@@ -16,7 +16,7 @@ from gpflow_bsvm.data.sources import ArraySource
 from gpflow_bsvm.engine import natural, projection, statistics
 from gpflow_bsvm.engine.projection import Features, Projected
 from gpflow_bsvm.engine.shared_graph import Compiled
-from gpflow_bsvm.inference import cavi, svi
+from gpflow_bsvm.inference import cavi, minibatches
 from gpflow_bsvm.inference.vem import SiteBound
 from gpflow_bsvm.likelihoods import CrammerSinger
 from gpflow_bsvm.likelihoods.base import Sites
@@ -187,7 +187,7 @@ def readers() -> list[threading.Thread]:
 
 def all_traces() -> int:
     """:return: how often TensorFlow has traced."""
-    modules = (sparse, natural, projection, statistics, cavi, svi)
+    modules = (sparse, natural, projection, statistics, cavi, minibatches)
     found = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Compiled)}
     assert len(found) >= 6
     return sum(function.num_traces for function in found.values())

@@ -150,7 +150,7 @@ def test_a_number_of_functions_that_gpflow_cannot_know_is_told(full, likelihood,
     X, Y = three_classes()
     Y = Y[:, None] > 0 if isinstance(likelihood, LevelHinge) else Y[:, None]
     model = full((X, Y.astype(float)), gpflow.kernels.Matern32(), likelihood)
-    with pytest.raises(ValueError, match=f"needs a model with num_latent_gps={number}, got 1 "):
+    with pytest.raises(ValueError, match=f"needs a model with num_latent_gps={number}, got 1"):
         model.training_loss()
 
 

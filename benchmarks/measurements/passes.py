@@ -21,6 +21,7 @@ from gpflow_bsvm.data.passes import sum_over
 from gpflow_bsvm.engine.contracts import open_all
 from gpflow_bsvm.engine.natural import compiled_solve
 from gpflow_bsvm.engine.projected_data import ProjectedData
+from gpflow_bsvm.inference.run import Reports
 
 from ._common import batches, natgrad_step, reset, seconds
 
@@ -55,7 +56,7 @@ def _passes(model: gb.models.BSVM, X: np.ndarray, Y: np.ndarray) -> Callable[[],
 def a_pass(model: gb.models.BSVM, X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
     """:return: one pass of `CAVI`, in single precision, at the q of a first sweep."""
     source = open_all(model, (X, Y))
-    gb.inference.CAVI(max_steps=1).run_on(model, source, gb.inference.History())
+    gb.inference.CAVI(max_steps=1).run_on(model, source, gb.inference.History(), Reports())
     data, q = ProjectedData(model, source), compiled_solve(model.natural())
     data.dtype = tf.as_dtype(np.float32)
     rows, statistics = data.summed(model.likelihood)

@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import gpflow
 import numpy as np
@@ -25,7 +25,15 @@ from ..likelihoods.base import check_closed_form, has_hook
 from ..likelihoods.labels import check_labels, label_columns
 from ..notices import warn
 from .natural import Natural
-from .projection import Prior, check_codes, check_kernel, check_mean, plain_parts
+from .projection import (
+    Features,
+    Prior,
+    check_codes,
+    check_kernel,
+    check_mean,
+    compiled_project,
+    plain_parts,
+)
 from .shared_graph import first_in_fit
 from .structure import look_into, named_parameters
 
@@ -157,6 +165,12 @@ def shares_shifts(model: Model) -> tf.Tensor:
 def jitter_of(model: Model) -> tf.Tensor:
     """:return: the model's jitter as a tensor."""
     return tf.constant(model.jitter, gpflow.config.default_float())
+
+
+@check_shapes("X: [N, D]", "return.phi: [G, N, M]", "return.residual: [N, .]")
+def features_of(model: Model, X: tf.Tensor) -> Features:
+    """:return: the features of these rows."""
+    return cast(Features, compiled_project.bind(model.prior)(X, model.prior_factor()))
 
 
 def chunk_rows(model: Model) -> int:

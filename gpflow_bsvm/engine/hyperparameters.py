@@ -15,7 +15,7 @@ from gpflow.optimizers import Scipy
 
 from ..likelihoods.base import has_hook
 from .contracts import Model, networks_in
-from .shared_graph import Compiled, Rebuild
+from .shared_graph import Bound, Compiled
 from .structure import look_into
 
 
@@ -77,22 +77,18 @@ class LogPrior:
     The log prior density of parameters (0 for those without a prior) and its gradient, in a graph
     of its own. A graph freezes a distribution's numbers. In the estimators' priors, these depend on
     the penalty: if the graph of a bound included priors, every penalty would trace it again.
+
+    :ivar parameters: the parameters with priors.
     """
 
     def __init__(self, learned: Sequence[Any]) -> None:
         """:param learned: parameters, and variables (without priors)."""
         self._places = [n for n, p in enumerate(learned) if getattr(p, "prior", None) is not None]
-        known = [_kind_and_numbers(learned[place]) for place in self._places]
-        self._kinds = tuple(k for k, _ in known)
+        self.parameters = [learned[place] for place in self._places]
+        known = list(map(_kind_and_numbers, self.parameters))
+        kinds = tuple(k for k, _ in known)
         self._numbers = tuple(n for _, n in known)
-        self._graph = _value_and_gradient.bind(self._kinds)
-
-    @check_shapes("return: []")
-    def __call__(self, mine: Sequence[Any]) -> tf.Tensor:
-        """:return: the density at these unconstrained values, for use in a graph."""
-        values = [tf.convert_to_tensor(mine[place]) for place in self._places]
-        found = list(map(log_prior_density, self._kinds, self._numbers, values))
-        return tf.add_n(found) if found else tf.zeros([], default_float())
+        self._graph = _value_and_gradient.bind(kinds)
 
     def value_and_gradient(self, mine: Sequence[Any]) -> tuple[tf.Tensor, dict[int, tf.Tensor]]:
         """:return: the density, and its gradient by index of the parameters with priors."""
@@ -101,49 +97,6 @@ class LogPrior:
         values = tuple(tf.convert_to_tensor(mine[place]) for place in self._places)
         total, gradient = self._graph(self._numbers, values)
         return total, dict(zip(self._places, gradient))
-
-
-class Plan(NamedTuple):
-    """
-    Which parameters of given modules are learned; part of a graph's structure.
-
-    :ivar learned: whether each parameter is trained, in the order of `Structure.parameters`.
-    :ivar variables: references to the learned variables if modules hold state other than
-        parameters, such as a Keras layer: the graph then captures all variables.
-    """
-
-    learned: tuple[bool, ...]
-    variables: tuple[Any, ...] = ()
-
-    def trainable(self, values: Sequence[tf.Tensor]) -> list[Any]:
-        """
-        :param values: unconstrained values of all parameters.
-        :return: the tensors for a gradient tape: the variables, or copies of the trained values.
-            (TFP's bijectors cache results per tensor, which hides them from a tape.)
-        """
-        chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
-        return chosen or [reference.deref() for reference in self.variables]
-
-    def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        """:return: all values, with `mine` inserted."""
-        moved = iter(mine)
-        return tuple(
-            next(moved) if learned else value for value, learned in zip(values, self.learned)
-        )
-
-
-def planned(wanted: Sequence[Any], modules: tuple[Any, ...]) -> tuple[list[Any], Plan]:
-    """
-    :param wanted: the parameters and bare variables to learn, without repetition.
-    :return: `wanted` in the order of the graph's gradients, and the plan.
-    """
-    ids = {id(p) for p in wanted}
-    parameters = look_into(modules).parameters
-    found = [p for p in parameters if id(p) in ids]
-    if len(found) == len(wanted):
-        return found, Plan(tuple(id(p) in ids for p in parameters))
-    variables = [getattr(p, "unconstrained_variable", p) for p in wanted]
-    return list(wanted), Plan((), tuple(variable.ref() for variable in variables))
 
 
 def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
@@ -155,12 +108,16 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
     """
 
     @functools.wraps(function)
-    def graph(rebuild: Rebuild, values: list[tf.Tensor], *tensors: Any) -> Any:
-        mine = rebuild.modules[-1].trainable(values)
+    def graph(bound: Bound, values: list[tf.Tensor], *tensors: Any) -> Any:
+        places, references = bound.modules[-1]
+        # Copies, because TFP's bijectors cache results per tensor, which hides them from a tape.
+        mine = [tf.identity(values[place]) for place in places]
+        mine = mine or [reference.deref() for reference in references]
         at = tf.nest.map_structure(tf.identity, tensors[:by_first])
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch((mine, at))
-            *modules, _ = rebuild(list(rebuild.modules[-1].merge(values, mine)))
+            changed = dict(enumerate(values)) | dict(zip(places, mine))
+            *modules, _ = bound.rebuild(list(changed.values()))
             value = function(*modules, *at, *tensors[by_first:])
         zero = tf.UnconnectedGradients.ZERO
         d_mine, d_at = tape.gradient(value, (mine, at), unconnected_gradients=zero)
@@ -178,7 +135,8 @@ class Hyperparameters:
         networks are ".weights[0]" and so on.
     :ivar networks: the networks of the model.
     :ivar variables: their unconstrained variables, in the order of the gradients.
-    :ivar plan: which parameters are learned, for graphs of `likelihood` and `prior`.
+    :ivar plan: the learned parameters as a pair: their places in `Structure.parameters`; or, if
+        the modules hold other state (a Keras layer), which graphs capture, their variables.
     :ivar log_prior: log prior density of the learned parameters.
     """
 
@@ -187,10 +145,16 @@ class Hyperparameters:
         self.prior = model.prior
         self.named = model.hyperparameters()
         self.networks = networks_in(self.prior)
-        modules = (self.likelihood, self.prior)
-        chosen, self.plan = planned(list(self.named.values()), modules)
+        chosen: list[Any] = list(self.named.values())
+        parameters = look_into((self.likelihood, self.prior)).parameters
+        ids = {id(p) for p in chosen}
+        places = tuple(n for n, p in enumerate(parameters) if id(p) in ids)
+        if is_known := len(places) == len(chosen):
+            chosen = [parameters[place] for place in places]
         self.log_prior = LogPrior(chosen)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
+        references = tuple(variable.ref() for variable in self.variables)
+        self.plan = (places, ()) if is_known else ((), references)
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
         """:return: a `value_and_gradient`, bound to this model's likelihood and prior."""

@@ -46,6 +46,10 @@ class Gaussian(NamedTuple):
     c: tf.Tensor  #: [L, M], R h
     kl: tf.Tensor  #: [], summed over l
 
+    def mean(self) -> tf.Tensor:
+        """:return: R_l^T c_l, [L, M]."""
+        return tf.linalg.matvec(self.R, self.c, transpose_a=True)
+
 
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.R: [L, M, M]", "return.kl: []")
 def solve(natural: Natural) -> Gaussian:
@@ -72,8 +76,7 @@ def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Ga
     :param natural: natural parameters of `q`; all latent functions share features and prior.
     :param share: 1, or 0 to change nothing.
     """
-    mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
-    common = share * tf.reduce_mean(mean, axis=0)
+    common = share * tf.reduce_mean(q.mean(), axis=0)
     h = natural.h - tf.linalg.matvec(natural.P, common)
     kl = q.kl - share * 0.5 * tf.cast(tf.shape(h)[0], h.dtype) * tf.reduce_sum(tf.square(common))
     return Natural(h, natural.P), Gaussian(q.R, tf.linalg.matvec(q.R, h), kl)
@@ -123,7 +126,7 @@ def scaled_sites(natural: Natural, factor: float) -> Natural:
 @check_shapes("factor.h: [L, M]", "q.c: [L, M]", "return: []")
 def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
     """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2), for the h and P of `factor`."""
-    mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
+    mean = q.mean()
     moments = tf.reduce_sum(tf.matmul(q.R, factor.P) * q.R)
     moments += tf.reduce_sum(mean * tf.linalg.matvec(factor.P, mean))
     return tf.reduce_sum(factor.h * mean) - moments / 2

@@ -23,8 +23,8 @@ from ..data.batch import Batch, take
 from ..data.sources import Derived, Remote, Source, closed_at_end
 from .contracts import Model, chunk_rows
 from .natural import Gaussian, Natural
-from .projection import Features, Prior, Projected, Projector, project
-from .shared_graph import Compiled
+from .projection import Features, Prior, Projected, compiled_project, project
+from .shared_graph import Bound, Compiled
 from .statistics import Statistics, accumulate, compiled_accumulate, marginals
 
 #: Single precision suffices for features if every entry at the inducing points, where distances are
@@ -53,10 +53,8 @@ class Unprojected(NamedTuple):
 
 
 @check_shapes("return.Lz: [G, M, M]", "return.inverse: [G, M, M]")
-def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Projection:
+def projection_of(prior: Prior, Lz: tf.Tensor, chunk_rows: int, dtype: tf.DType) -> Projection:
     """:return: the projection for products in `dtype`, at the current hyperparameters."""
-    prior = projector.prior
-    Lz = projector.Lz
     identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
     inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
     single = tf.constant(False)
@@ -91,10 +89,10 @@ def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor
 
 @partial(Compiled, rebuilds=True)
 def _single_is_enough(
-    rebuild: Callable[..., Any], values: list[tf.Tensor], Lz: tf.Tensor, inverse: tf.Tensor
+    bound: Bound, values: list[tf.Tensor], Lz: tf.Tensor, inverse: tf.Tensor
 ) -> tf.Tensor:
-    (prior,) = rebuild(values)
-    (single,) = rebuild(values, inverse.dtype)
+    (prior,) = bound.rebuild(values)
+    (single,) = bound.rebuild(values, inverse.dtype)
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     phi = project(prior, Z, Lz).phi
     error = tf.reduce_max(
@@ -125,13 +123,11 @@ def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Proj
 @partial(Compiled, rebuilds=True)
 @check_shapes("q.c: [L, M]", "chunk.batch.X: [N, D]", "return.sums.h: [L, M]")
 def compiled_unprojected_statistics(
-    rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
+    bound: Bound, values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
 ) -> Statistics:
-    """
-    `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior.
-    """
-    likelihood, prior = rebuild(values)
-    single = rebuild(values, chunk.how.inverse.dtype)[1]
+    """`accumulate` under q(s) for unprojected rows; the modules are likelihood and prior."""
+    likelihood, prior = bound.rebuild(values)
+    single = bound.rebuild(values, chunk.how.inverse.dtype)[1]
     batch, (_, _, _, size) = chunk
     number = tf.shape(batch.Y)[0]
 
@@ -204,7 +200,9 @@ class ProjectedData(Derived):
     def __init__(self, model: Model, source: Source) -> None:
         super().__init__(source)
         self.dtype = tf.as_dtype(default_float())
-        self._project = Projector(model.prior, model.prior_factor())
+        self._prior = model.prior
+        self._Lz = model.prior_factor()
+        self._features = compiled_project.bind(model.prior)
         self.chunk_rows = chunk_rows(model)
         entries = model.num_feature_groups * model.q_shape[1]
         self._row_bytes = entries * self.dtype.size
@@ -229,13 +227,13 @@ class ProjectedData(Derived):
         """See `gpflow_bsvm.data.sources.Source`; features in `dtype`."""
         rows = self.source.remote
         if rows is not None and self.dtype not in self._remotes:
-            project = functools.partial(_in_precision, self._project, self.dtype)
+            project = partial(_projected, self._features, self._Lz, self.dtype)
             self._remotes = {self.dtype: rows.projected(project, keep=self.cached)}
         return self._remotes.get(self.dtype)
 
     def project(self, batch: Batch) -> Projected:
         """:return: the projected rows, in GPflow's default float."""
-        return Projected(batch, self._project(batch.X))
+        return _projected(self._features, self._Lz, tf.as_dtype(default_float()), batch)
 
     def chunks(self) -> Iterator[Projected]:
         """:return: an iterator over all rows, with features in `dtype`."""
@@ -244,7 +242,7 @@ class ProjectedData(Derived):
             return
         with closed_at_end(self.source.chunks()) as batches:
             for batch in batches:
-                yield _in_precision(self._project, self.dtype, batch)
+                yield _projected(self._features, self._Lz, self.dtype, batch)
 
     def everything(self) -> Projected:
         """:return: all rows in memory."""
@@ -257,7 +255,7 @@ class ProjectedData(Derived):
         exact = tf.as_dtype(default_float())
         if not self._kept:
             with closed_at_end(self.source.chunks()) as batches:
-                self._kept[exact] = [Projected(batch, self._project(batch.X)) for batch in batches]
+                self._kept[exact] = [self.project(batch) for batch in batches]
         if dtype not in self._kept:
             self._kept[dtype] = [rows.in_precision(dtype) for rows in self._kept[exact]]
         return self._kept[dtype]
@@ -283,36 +281,31 @@ class ProjectedData(Derived):
         """
         if self.cached:
             return self, compiled_accumulate.bind(likelihood)
-        prior = self._project.prior
-        return _UnprojectedRows(self, self._project), compiled_unprojected_statistics.bind(
-            likelihood, prior
-        )
+        how = partial(projection_of, self._prior, self._Lz, self.chunk_rows)
+        statistics = compiled_unprojected_statistics.bind(likelihood, self._prior)
+        return _UnprojectedRows(self, how), statistics
 
 
 class _UnprojectedRows(Source):
     """The rows of `ProjectedData` as `Unprojected`s, each of several chunks."""
 
-    def __init__(self, data: ProjectedData, projector: Projector) -> None:
+    def __init__(self, data: ProjectedData, how: Callable[[tf.DType], Projection]) -> None:
         self._data = data
-        self._how = functools.cache(functools.partial(projection_of, projector, data.chunk_rows))
+        self._how = functools.cache(how)
 
     @property
     def remote(self) -> Remote | None:
-        """See `Source`."""
         rows = self._data.source.remote
-        return rows and rows.projected(
-            functools.partial(Unprojected, how=self._how(self._data.dtype))
-        )
+        return rows and rows.projected(partial(Unprojected, how=self._how(self._data.dtype)))
 
     def chunks(self) -> Iterator[Unprojected]:
-        """See `Source`."""
         how = self._how(self._data.dtype)
         with closed_at_end(self._data.source.in_blocks(BLOCK_BYTES)) as batches:
             for batch in batches:
                 yield Unprojected(batch, how)
 
 
-def _in_precision(
-    project: Callable[[tf.Tensor], Features], dtype: tf.DType, batch: Batch
+def _projected(
+    features: Callable[..., Features], Lz: tf.Tensor, dtype: tf.DType, batch: Batch
 ) -> Projected:
-    return Projected(batch, project(batch.X)).in_precision(dtype)
+    return Projected(batch, features(batch.X, Lz)).in_precision(dtype)

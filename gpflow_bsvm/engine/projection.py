@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
@@ -344,17 +344,3 @@ def project_batch(prior: Prior, batch: Batch, how: Floats) -> Projected:
 
 
 compiled_project = Compiled(project)
-
-
-class Projector:
-    """Map X [N, D] to features, with the hyperparameters of the factor `Lz` of `prior`."""
-
-    def __init__(self, prior: Prior, Lz: tf.Tensor) -> None:
-        self.prior = prior
-        self.Lz = Lz
-        self._project = compiled_project.bind(prior)
-
-    @check_shapes("X: [N, D]", "return.phi: [G, N, M]", "return.residual: [N, .]")
-    def __call__(self, X: tf.Tensor) -> Features:
-        """:return: the features of these rows."""
-        return cast(Features, self._project(X, self.Lz))

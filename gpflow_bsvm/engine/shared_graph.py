@@ -30,7 +30,7 @@ import tensorflow_probability as tfp
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from check_shapes.exceptions import ShapeMismatchError
 
-from .structure import Structure, look_into, open_shape
+from .structure import look_into, open_shape
 
 try:
     from tensorflow.python.eager.record import could_possibly_record
@@ -150,7 +150,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, rebuilds: bool = False) -> None:
         """
         :param function: the function to compile.
-        :param rebuilds: call it as `function(rebuild, values, *tensors)` with a `Rebuild`, so that
+        :param rebuilds: call it as `function(bound, values, *tensors)` with its `Bound`, so that
             the function can change the unconstrained `values`, as learning does.
         """
         self.function = function
@@ -205,9 +205,8 @@ class Bound:
 
     def __init__(self, compiled: Compiled, modules: tuple[Any, ...]) -> None:
         self._compiled = compiled
-        self._modules = modules
+        self.modules = modules
         self._structure = look_into(modules)
-        self._rebuild = Rebuild(modules, self._structure)
         self._key = (self._structure.key, gpflow.config.default_float())
 
     def __call__(self, *arguments: Any) -> Any:
@@ -227,19 +226,18 @@ class Bound:
             flat = graph.inference_fn.call_flat(*values, *tensors, *graph.captured_inputs)
             return tf.nest.pack_sequence_as(result, flat)
         if self._compiled.rebuilds:
-            return self._compiled.function(self._rebuild, values, *arguments)
-        return self._compiled.function(*self._modules, *arguments)
+            return self._compiled.function(self, values, *arguments)
+        return self._compiled.function(*self.modules, *arguments)
 
     def _trace(self, arguments: tuple[Any, ...], shapes: list[Any]) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
         compiled = self._compiled
-        rebuild = self._rebuild
         results = []
 
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             compiled.num_traces += 1
             packed = tf.nest.pack_sequence_as(arguments, tensors)
-            first = (rebuild, values) if compiled.rebuilds else rebuild(values)
+            first = (self, values) if compiled.rebuilds else self.rebuild(values)
             result = compiled.function(*first, *packed)
             results.append(tf.nest.map_structure(lambda _: None, result))
             return tf.nest.flatten(result)
@@ -252,20 +250,13 @@ class Bound:
         return concrete(traced, [raw_specs, *specs]), results[-1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bound, (self._compiled, self._modules)
+        return Bound, (self._compiled, self.modules)
 
-
-class Rebuild:
-    """Copies modules with other values of their parameters."""
-
-    def __init__(self, modules: tuple[Any, ...], structure: Structure) -> None:
-        self.modules = modules
-        self._structure = structure
-
-    def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
+    def rebuild(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         """
         :param values: unconstrained, in the order of `Structure.parameters`.
         :param dtype: the type to which to cast the parameters; if None, they are not cast.
+        :return: copies of the modules with these values of their parameters.
         """
         # The memo replaces parameters by tensors, keeps distributions (TFP's
         # `TransformedDistribution` cannot be copied), and copies only the list of objects tracked

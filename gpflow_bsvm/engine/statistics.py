@@ -49,7 +49,7 @@ def marginals(phi: tf.Tensor, q: Gaussian) -> Marginals:
 
     :param phi: products run in its dtype.
     """
-    return moments(phi, tf.linalg.matvec(q.R, q.c, transpose_a=True), q.R)
+    return moments(phi, q.mean(), q.R)
 
 
 @check_shapes("phi: [G, N, M]", "mean: [L, M]", "R: [L, M, M]", "return[all]: [N, L]")

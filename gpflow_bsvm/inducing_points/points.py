@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any, Protocol
 
@@ -23,8 +22,9 @@ from ..data.sources import ArraySource
 from ..engine.contracts import Model, check_model, check_width, chunk_rows, jitter_of, open_all
 from ..engine.natural import compiled_solve, root_of_covariance, whiten
 from ..engine.projected_data import ProjectedData
-from ..engine.projection import Projector
+from ..engine.projection import compiled_project
 from ..engine.statistics import compiled_localise
+from ..notices import warn
 
 #: Number of rows for k-means; beyond about 20 000 rows, the centers hardly change.
 SUBSAMPLE = 20_000
@@ -151,10 +151,7 @@ def distinct_rows(X: AnyNDArray) -> AnyNDArray:
 def at_most(Z: AnyNDArray, num_inducing: int) -> AnyNDArray:
     """:return: Z; warns if it has fewer rows than asked for."""
     if len(Z) < num_inducing:
-        warnings.warn(
-            f"only {len(Z)} of {num_inducing} inducing points are distinct; duplicates are unused",
-            stacklevel=3,
-        )
+        warn(f"only {len(Z)} of {num_inducing} inducing points are distinct; duplicates are unused")
     return np.ascontiguousarray(Z)
 
 
@@ -200,7 +197,7 @@ def exchange(model: SparseModel, Z: Any) -> None:
         raise ValueError(f"rows {first} and {again} of Z are equal: remove duplicates")
     Lz = model.prior_factor()
     mean, root = model.whitened_q(Lz)
-    phi = Projector(model.prior, Lz)(tf.convert_to_tensor(Z)).phi
+    phi = compiled_project.bind(model.prior)(Z, Lz).phi
     trainable = [p.trainable for p in (model.inducing_variable.Z, model.q_mu, model.q_sqrt)]
     model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
     Lz = model.prior_factor()

@@ -4,10 +4,9 @@ from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .cavi import CAVI, Streaming
 from .ecm import ECM
 from .fit import fit
-from .minibatches import Adaptive, RobbinsMonro
+from .minibatches import SVI, Adaptive, RobbinsMonro
 from .ml2 import ML2
 from .run import History
-from .svi import SVI
 from .vem import VEM
 
 __all__ = [

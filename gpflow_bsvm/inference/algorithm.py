@@ -18,7 +18,7 @@ from ..engine.contracts import Model, open_data, warn_of_fewer_rows, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.base import check_hook
 from .outcome import NUMERICAL, cause_of, judge
-from .run import Callback, History, Recorder, Run
+from .run import Callback, History, Recorder, Reports, Run
 
 
 class Algorithm(ABC):
@@ -90,31 +90,12 @@ class Algorithm(ABC):
         """
         source = self._open(model, data, sample_weight)
         history = History()
-        self.run_on(
-            model,
-            source,
-            history,
-            callback=callback,
-            monitor=monitor,
-            progress=progress,
-            checkpoint=checkpoint,
-            every=every,
-        )
+        reports = Reports(callback, monitor, progress, checkpoint, every)
+        self.run_on(model, source, history, reports)
         return history
 
     @one_fit()
-    def run_on(
-        self,
-        model: Model,
-        source: Source,
-        record: Any,
-        *,
-        callback: Callback | None = None,
-        monitor: Callable[[int], Any] | None = None,
-        progress: bool | None = None,
-        checkpoint: Directory | None = None,
-        every: int = 1,
-    ) -> None:
+    def run_on(self, model: Model, source: Source, record: Any, reports: Reports) -> None:
         """
         As in `run`, for data opened by `open_data` for this model.
 
@@ -129,8 +110,8 @@ class Algorithm(ABC):
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
-            checkpoints = Checkpoints(checkpoint, every, identify)
-            Recorder(run, record, checkpoints, self._what, callback, monitor, progress).drive()
+            checkpoints = Checkpoints(reports.checkpoint, reports.every, identify)
+            Recorder(run, record, reports, checkpoints, self._what).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")

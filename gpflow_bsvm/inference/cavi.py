@@ -100,11 +100,6 @@ class Ascent(NamedTuple):
 #: Number of multiplications per graph call, which cannot be interrupted (about 0.1 s).
 _WORK = 10**9
 
-_NO_STEP = (
-    "no step was found that raises the bound: q is unchanged, and the fit has not converged; try "
-    "a smaller learning_rate or another bound"
-)
-
 
 @dataclass(frozen=True)
 class CAVI(Algorithm):
@@ -135,7 +130,7 @@ class CAVI(Algorithm):
     def __post_init__(self) -> None:
         check_whole(1, max_steps=self.max_steps)
         check_number(0, tol=self.tol)
-        check_rate(learning_rate=self.learning_rate)
+        check_rate(self.learning_rate)
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         return Sweeps(self, model, ProjectedData(model, source))
@@ -219,11 +214,9 @@ class Sweeps(Run[SweepState, Step]):
 
     def __init__(self, options: CAVI, model: Model, data: ProjectedData, *known: Natural) -> None:
         """:param known: see `SweepState`."""
-        self._options = options
-        self._model = model
+        super().__init__(options, model)
         self._data = data
         self._natural = model.natural()
-        self.max_steps = options.max_steps
         num_latents, num_inducing = model.q_shape
         single = product_dtype(data.num_rows * num_latents * num_inducing, options.tol)
         self._dtypes = list(dict.fromkeys((single, tf.as_dtype(default_float()))))
@@ -247,7 +240,11 @@ class Sweeps(Run[SweepState, Step]):
         self.converged = self.state.steps > 0
         if not self.converged:
             check_elbo(cast(Ascent, self.state.ascent).point.value, "at the start")
-            warn(_NO_STEP, ConvergenceWarning)
+            warn(
+                "no step was found that raises the bound: q is unchanged, and the fit has not "
+                "converged; try a smaller learning_rate or another bound",
+                ConvergenceWarning,
+            )
 
     def _start(self) -> Ascent:
         """:return: the ascent from the model's q."""

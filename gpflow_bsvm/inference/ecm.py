@@ -108,10 +108,8 @@ class _Mode(Run[ModeState, Step]):
     state: ModeState
 
     def __init__(self, options: ECM, model: Model, data: ProjectedData) -> None:
-        self._options = options
-        self._model = model
+        super().__init__(options, model)
         self._data = data
-        self.max_steps = options.max_steps
         self._statistics = _statistics.bind(model.likelihood)
         self.state = ModeState(Ascent.start(self._at(tf.zeros(model.q_shape, default_float()))))
 
@@ -130,7 +128,7 @@ class _Mode(Run[ModeState, Step]):
     def _at(self, s: tf.Tensor) -> ModePoint:
         sums, log_likelihood = sum_over(self._data, partial(self._statistics, s))
         q = compiled_solve(Natural(sums.h, sums.P + tf.eye(sums.h.shape[1], dtype=s.dtype)))
-        target = tf.linalg.matvec(q.R, q.c, transpose_a=True)
+        target = q.mean()
         value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(s))
         return ModePoint(s, value, tf.reshape(target, s.shape))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from ..data.sampling import sample
 from ..data.sources import Source
 from ..engine.contracts import Model, open_data
 from .cavi import CAVI
-from .run import Callback, History
-from .svi import SVI
+from .minibatches import SVI
+from .run import Callback, History, Reports
 
 #: Sweeps over _TIMES * _FIRST_ROWS rows or more start from a fit to _FIRST_ROWS rows.
 _FIRST_ROWS = 20_000
@@ -58,6 +59,7 @@ def fit(
     Arguments and errors are as in `gpflow_bsvm.inference.CAVI.run`.
     """
     source = open_data(model, data, sample_weight)
+    reports = Reports(callback, monitor, progress, checkpoint, every)
     num_latents, num_inducing = model.q_shape
     algorithm: CAVI | SVI = CAVI()
     if not source.counted:
@@ -68,23 +70,20 @@ def fit(
         steps = max(1000, source.num_rows // batch_size)
         algorithm = SVI(batch_size=batch_size, max_steps=steps)
     elif source.num_rows >= _TIMES * _FIRST_ROWS and not np.any(model.natural().h):
-        _begin(model, source, progress, checkpoint, every)
-    how: dict[str, Any] = {"callback": callback, "monitor": monitor, "progress": progress}
-    how |= {"checkpoint": checkpoint, "every": every}
+        _begin(model, source, reports)
     history = History()
-    algorithm.run_on(model, source, history, **how)
+    algorithm.run_on(model, source, history, reports)
     history.kernel_as_given = any(name.startswith(".kernel") for name in model.hyperparameters())
     return history
 
 
-def _begin(
-    model: Model, source: Source, progress: Any, checkpoint: Directory | None, every: int
-) -> None:
+def _begin(model: Model, source: Source, reports: Reports) -> None:
     """Fit q to a subset that is weighted to stand for all rows."""
     rows = sample(source, _FIRST_ROWS, seed=0)
     if model.num_data is None:  # else the subset counts as `num_data` rows
         rows = rows.scaled(source.num_rows / rows.num_rows)
-    place = None if checkpoint is None else Path(checkpoint) / "first rows"
+    place = None if reports.checkpoint is None else Path(reports.checkpoint) / "first rows"
+    unseen = replace(reports, callback=None, monitor=None, checkpoint=place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns
-        CAVI().run(model, rows, progress=progress, checkpoint=place, every=every)
+        CAVI().run_on(model, open_data(model, rows), History(), unseen)

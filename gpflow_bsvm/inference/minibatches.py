@@ -1,4 +1,4 @@
-"""Fits on minibatches: groups of compiled steps that are undone if they fail; learning rates."""
+"""Fits on minibatches: learning rates, groups of steps that are undone if they fail, and `SVI`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,40 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood
 
 from ..checks import check_elbo, check_number, check_rate, check_whole
 from ..data.sampling import BatchGroup, batch_groups
 from ..data.sources import Source
-from ..engine.contracts import Model, shares_shifts, warn_of_fewer_rows
-from ..engine.natural import Gaussian, Natural, compiled_natural_step, compiled_solve, without_point
+from ..engine.contracts import CHUNK_ENTRIES, Model, shares_shifts, warn_of_fewer_rows
+from ..engine.natural import (
+    Gaussian,
+    Natural,
+    blend,
+    compiled_natural_step,
+    compiled_solve,
+    without_point,
+)
+from ..engine.projected_data import ProjectedData, single_precision
+from ..engine.projection import Projected
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
 from .algorithm import Algorithm
 from .run import Run, Step
 
 #: Maps the step number, from 0, to a learning rate in (0, 1]. If a schedule has `memory` and
 #: `rate`, like `Adaptive`, `SVI` computes the rate in its loop.
 Schedule = Callable[[int], float]
-#: Learning rates of algorithms on minibatches.
 LearningRate = Schedule | float | Literal["adaptive"]
+
+#: The least number of rows for an estimate of the ELBO.
+_ELBO_ROWS = 500
+#: Products run in single precision from this many entries (B times L M) on, and ...
+_BIG_BATCH = 1e5
+#: ... up to this many data: N times the rounding must stay small beside the prior's precision.
+_SINGLE_ROWS = 1e6
+#: A fit fails after this many halvings of its rate.
+_MOST_HALVINGS = 20
 
 
 @dataclass(frozen=True)
@@ -76,7 +96,7 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         check_whole(1, warm_up=self.warm_up)
-        check_rate(first=self.first)
+        check_rate(self.first, "first")
 
     def __call__(self, step: int) -> float:
         """:return: `first` for any step; `SVI` uses `rate` instead."""
@@ -91,11 +111,7 @@ class Adaptive:
     def rate(
         self, given: tf.Tensor, residual: Natural, memory: tuple[tf.Tensor, ...]
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
-        """
-        :param given: `first`.
-        :param residual: g.
-        :return: rho, and the memory after the step.
-        """
+        """:return: rho, and the memory after the step; `given` is `first`, and `residual` is g."""
         mean_h, mean_P, mean_square, tau, count = memory
         square = sum(tf.reduce_sum(tf.square(part)) for part in residual)
         mean_h += (residual.h - mean_h) / tau
@@ -122,26 +138,13 @@ def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
             "use RobbinsMonro() or a number in (0, 1] here"
         )
     if isinstance(learning_rate, numbers.Real):
-        check_rate(learning_rate=learning_rate)
+        check_rate(learning_rate)
     elif not callable(learning_rate):
         named = ', "adaptive"' if adaptive else ""
         raise ValueError(
             f"learning_rate must be a number in (0, 1], a schedule such as RobbinsMonro(){named}, "
             f"or a function of the step number, got {learning_rate!r}"
         )
-
-
-def check_optimizer(**options: Any) -> None:
-    """:raise ValueError: unless each option is a positive number or a Keras optimizer."""
-    for name, value in options.items():
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        methods = ("apply_gradients", "build", "get_config")  # Keras's legacy ones lack `build`
-        optimizer = all(hasattr(value, method) for method in methods)
-        if isinstance(value, type) or not (optimizer or (number and float(value) > 0)):
-            raise ValueError(
-                f"{name} must be a positive number, the rate of Adam, or a Keras optimizer such "
-                f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
-            )
 
 
 def rates(schedule: LearningRate, step: int, number: int) -> list[float]:
@@ -156,12 +159,6 @@ def rates(schedule: LearningRate, step: int, number: int) -> list[float]:
         if not 0 < rate <= 1:
             raise ValueError(f"the schedule gave {rate} at step {step + t}, not a rate in (0, 1]")
     return values
-
-
-#: The least number of rows for an estimate of the ELBO.
-_ELBO_ROWS = 500
-#: A fit fails after this many halvings of its rate.
-_MOST_HALVINGS = 20
 
 
 class MinibatchState(NamedTuple):
@@ -207,18 +204,14 @@ class MinibatchRun(Run[MinibatchState, Step]):
     def __init__(
         self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
     ) -> None:
-        """
-        :param data: a source, possibly projected by the model.
-        :param memory: the algorithm's initial memory.
-        """
+        """:param data: a source, possibly projected by the model."""
         if not data.counted and model.num_data is None:
             raise ValueError(
                 "the number of rows is unknown, and the data may be endless: the model needs "
                 "num_data, the number of all rows"
             )
-        self._model = model
+        super().__init__(options, model)
         self._data = data
-        self.max_steps = options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(without_point(model.natural()), memory)
@@ -237,10 +230,7 @@ class MinibatchRun(Run[MinibatchState, Step]):
     def _steps(
         self, state: MinibatchState, group: BatchGroup, scale: float
     ) -> tuple[Natural, Any, float]:
-        """
-        :param scale: number of all rows divided by the batch size.
-        :return: natural parameters and memory after the group's steps, and the last rate.
-        """
+        """:return: q and memory after the group's steps, and the last rate; `scale` is N / B."""
 
     @abstractmethod
     def _expected(self, q: Gaussian, rows: Any, index: AnyNDArray) -> tf.Tensor:
@@ -288,9 +278,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
             natural, memory, rate = self._steps(state, group, self._num_data / batch_size)
             if self._share:  # a step of size 0 centres
                 natural, _ = compiled_natural_step(natural, natural, 0 * self._share, self._share)
-            after = MinibatchState(
-                natural, memory, state.steps + num_steps, group.position, state.damping
-            )
+            steps = state.steps + num_steps
+            after = MinibatchState(natural, memory, steps, group.position, state.damping)
             elbo = self._elbo(after, group)
         except tf.errors.InvalidArgumentError:  # a matrix without a Cholesky factor
             return None, math.nan, math.nan
@@ -300,7 +289,110 @@ class MinibatchRun(Run[MinibatchState, Step]):
         """See `Run`."""
         self._groups.close()
 
-    def restore(self) -> None:
-        """See `Run`."""
-        if self.state.steps:
-            self._model.assign_natural(self.state.natural)
+
+@dataclass(frozen=True)
+class SVI(MinibatchAlgorithm):
+    """
+    Stochastic variational inference (Wenzel et al. 2017, Algorithm 1) for q, at fixed
+    hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
+    (0, 1] keeps the posterior positive definite. With Newton-like sites, as in
+    `Hinge(bound="exact")`, steps at large constant rates (above about 0.3) can oscillate. A
+    `tf.data.Dataset` may repeat endlessly; the model then needs `num_data`. For large batches (at
+    least 1e5 feature entries, and no fewer rows than inducing points) and at most a million rows in
+    all, products are in single precision: minibatch noise far exceeds rounding errors.
+
+    :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own batch size,
+        and a smaller last batch is filled up with rows of the next epoch).
+    :ivar max_steps: number of steps.
+    :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number
+        (from 0), a number, or "adaptive", for `Adaptive()`.
+    :ivar seed: seed for the order of the rows (for arrays).
+    :ivar record_every: steps between records (history, callback, monitor, progress bar); their
+        `elbo` is an estimate from the latest rows. Unless data are arrays, the X of this many
+        minibatches is in memory at once.
+    """
+
+    adapts = True
+
+    def __post_init__(self) -> None:
+        if self.learning_rate == "adaptive":
+            object.__setattr__(self, "learning_rate", Adaptive())
+        super().__post_init__()
+
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
+        return _Steps(self, model, ProjectedData(model, source))
+
+
+class _Steps(MinibatchRun):
+    def __init__(self, options: SVI, model: Model, data: ProjectedData) -> None:
+        rate = options.learning_rate
+        adaptive: Any = rate if hasattr(rate, "memory") else None
+        num_inducing = model.q_shape[1]
+        few = options.batch_size < num_inducing
+        self._accumulate = compiled_accumulate.bind(model.likelihood)
+        self._loop = compiled_steps.bind(model.likelihood, adaptive, few)
+        self.most_rows = 2 * CHUNK_ENTRIES / num_inducing
+        memory = adaptive.memory(model.natural()) if adaptive else ()
+        super().__init__(options, model, data, memory)
+
+    def _steps(
+        self, state: MinibatchState, group: BatchGroup, scale: float
+    ) -> tuple[Natural, Any, float]:
+        dtype = state.natural.h.dtype
+        num_steps, batch_size = group.index.shape
+        given = rates(self._options.learning_rate, state.steps, num_steps)
+        num_latents, M = self._model.q_shape
+        big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
+        rows = group.rows
+        if big and self._num_data <= _SINGLE_ROWS:
+            rows = rows.in_precision(single_precision())
+        natural, rho, memory = self._loop(
+            state.natural,
+            tf.constant(scale, dtype),
+            state.damping * tf.constant(given, dtype),
+            tf.constant(group.index),
+            state.memory,
+            rows,
+        )
+        return natural, memory, float(rho)
+
+    def _expected(self, q: Gaussian, rows: Projected, index: AnyNDArray) -> tf.Tensor:
+        return self._accumulate(q, rows.take(index)).expectation
+
+
+@Compiled
+@check_shapes("natural.h: [L, M]", "rates: [T]", "index: [T, B]", "return[0].h: [L, M]")
+def compiled_steps(
+    likelihood: Likelihood,
+    adaptive: Any,
+    few: bool,
+    natural: Natural,
+    scale: tf.Tensor,
+    rates: tf.Tensor,
+    index: tf.Tensor,
+    memory: tuple[tf.Tensor, ...],
+    rows: Projected,
+) -> tuple[Natural, tf.Tensor, tuple[tf.Tensor, ...]]:
+    """
+    Take natural-gradient steps on minibatches rows[index[t]], t = 0..T-1.
+
+    :param adaptive: None, or a schedule that replaces `rates` [T] in the loop.
+    :param few: see `batch_marginals`.
+    :param scale: num_data / B, for an index [T, B].
+    :return: the last state, the last rate, and the memory of `adaptive`.
+    """
+
+    def body(t: Any, old: Natural, rho: Any, memory: Any) -> Any:
+        batch = rows.take(index[t])
+        sums = accumulate(likelihood, batch, batch_marginals(batch.features.phi, old, few)).sums
+        sums = sums.times(scale)
+        rho = rates[t]
+        if adaptive:
+            target = blend(old, sums, tf.ones_like(scale))
+            rho, memory = adaptive.rate(rho, Natural(target.h - old.h, target.P - old.P), memory)
+        return t + 1, blend(old, sums, rho), rho, memory
+
+    start = (0, natural, tf.zeros_like(scale), memory)
+    num_steps = tf.shape(index)[0]
+    _, *end = tf.while_loop(lambda t, *_: t < num_steps, body, start, parallel_iterations=1)
+    return tuple(end)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+import numbers
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,9 +29,8 @@ from ..engine.statistics import (
     local_for_gradient,
     sum_sites,
 )
-from .minibatches import MinibatchAlgorithm, MinibatchRun, MinibatchState, check_optimizer, rates
+from .minibatches import SVI, MinibatchAlgorithm, MinibatchRun, MinibatchState, rates
 from .run import Run, Step
-from .svi import SVI
 from .vem import compiled_expectation
 
 
@@ -83,57 +82,24 @@ class ML2(MinibatchAlgorithm):
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if not model.hyperparameters():
-            shared = {part.name: getattr(self, part.name) for part in fields(SVI)}
-            return SVI(**shared)._begin(model, source)
+            alone = SVI(
+                self.batch_size, self.max_steps, self.learning_rate, self.seed, self.record_every
+            )
+            return alone._begin(model, source)
         return _Learning(self, model, source)
 
 
-class _Learning(MinibatchRun):
-    """Memory of a run: values of the learned parameters, and the state of the optimizers."""
-
-    def __init__(self, options: ML2, model: Model, source: Source) -> None:
-        self._options = options
-        self._hyper = Hyperparameters(model)
-        self._hyper.check_start()
-        self._learner = Learner(self._hyper, options.optimizer, options.network_optimizer)
-        self._expectation = compiled_expectation.bind(model.likelihood, model.prior)
-        super().__init__(options, model, source, self._learner.state())
-
-    def _steps(
-        self, state: MinibatchState, group: BatchGroup, scale: float
-    ) -> tuple[Natural, Any, float]:
-        options = self._options
-        number = len(group.index)
-        dtype = state.natural.h.dtype
-        numbers = state.steps + 1 + np.arange(number)
-        moves = (numbers % options.every == 0) & (numbers > options.warm_up)
-        steps = rates(options.learning_rate, state.steps, number)
-        given = Given(
-            tf.constant(scale, dtype),
-            jitter_of(self._model),
-            tf.constant(state.damping, dtype),
-            tf.constant(steps, dtype),
-            tf.constant(moves),
-            tf.constant(group.index),
-            group.rows,
-        )
-        return self._learner(state.natural, given), self._learner.state(), steps[-1]
-
-    def _expected(self, q: Gaussian, rows: Batch, index: AnyNDArray) -> tf.Tensor:
-        how = Floats(jitter_of(self._model), tf.ones([], q.R.dtype))
-        return self._expectation(q, how, take(rows, index))
-
-    def _elbo(self, state: MinibatchState, group: BatchGroup) -> float:
-        """As in the base class, plus the log prior density."""
-        return super()._elbo(state, group) + float(self._hyper.log_prior_density())
-
-    def _record(self, state: MinibatchState, elbo: float, rate: float) -> Step:
-        return Step(state.steps, elbo, rate, self._hyper.values())
-
-    def restore(self) -> None:
-        """See `Run`."""
-        self._learner.assign(self.state.memory)
-        super().restore()
+def check_optimizer(**options: Any) -> None:
+    """:raise ValueError: unless each option is a positive number or a Keras optimizer."""
+    for name, value in options.items():
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        methods = ("apply_gradients", "build", "get_config")  # Keras's legacy ones lack `build`
+        optimizer = all(hasattr(value, method) for method in methods)
+        if isinstance(value, type) or not (optimizer or (number and float(value) > 0)):
+            raise ValueError(
+                f"{name} must be a positive number, the rate of Adam, or a Keras optimizer such "
+                f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
+            )
 
 
 class Given(NamedTuple):
@@ -148,49 +114,82 @@ class Given(NamedTuple):
     rows: Batch
 
 
-class Learner:
+class _Learning(MinibatchRun):
     """
-    The graphs of one fit. They update the model's variables in place, as Keras optimizers and
-    stateful layers require.
+    Its memory holds the values of the learned parameters, and the state of the optimizers. Graphs
+    update these variables in place, as Keras optimizers and stateful layers require.
     """
 
-    def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
-        self._hyper = hyper
-        self._likelihood = hyper.likelihood
-        self._prior = hyper.prior
-        held = [v for network in hyper.networks for v in network.all_weights()]
-        weights = {id(v) for v in held}
-        parts = [
-            (optimizer, [v for v in hyper.variables if id(v) not in weights]),
-            (network_optimizer, [v for v in hyper.variables if id(v) in weights]),
-        ]
-        self._parts: list[tuple[Any, list[Any]]] = []
-        for option, own in parts:
-            if not own:
-                continue
-            if hasattr(option, "get_config"):  # a Keras optimizer: copied
-                optimizer = type(option).from_config(option.get_config())
-            else:
-                optimizer = tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
-            self._parts.append((optimizer, own))
-            optimizer.build(own)
-            held += [*own, *as_variables(optimizer.variables)]
-        self._variables = list({id(v): v for v in held}.values())
+    def __init__(self, options: ML2, model: Model, source: Source) -> None:
+        self._hyper = Hyperparameters(model)
+        self._hyper.check_start()
+        self._expectation = compiled_expectation.bind(model.likelihood, model.prior)
         self._graphs: dict[Any, Any] = {}
+        self._optimizers: list[tuple[Any, list[Any]]] = []
+        weights = [v for network in self._hyper.networks for v in network.all_weights()]
+        ids = {id(v) for v in weights}
+        self._variables = weights
+        self._learn_by(options.optimizer, [v for v in self._hyper.variables if id(v) not in ids])
+        self._learn_by(
+            options.network_optimizer, [v for v in self._hyper.variables if id(v) in ids]
+        )
+        super().__init__(options, model, source, self._memory())
 
-    def state(self) -> tuple[AnyNDArray, ...]:
-        """:return: values of all learned parameters, and the state of the optimizers."""
+    def _learn_by(self, option: Any, own: list[Any]) -> None:
+        if not own:
+            return
+        if hasattr(option, "get_config"):  # a Keras optimizer: copied
+            optimizer = type(option).from_config(option.get_config())
+        else:
+            optimizer = tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
+        optimizer.build(own)
+        self._optimizers.append((optimizer, own))
+        variables = [*self._variables, *own, *as_variables(optimizer.variables)]
+        self._variables = list({id(v): v for v in variables}.values())
+
+    def _memory(self) -> tuple[AnyNDArray, ...]:
         return tuple(variable.numpy() for variable in self._variables)
 
-    def assign(self, state: Sequence[AnyNDArray]) -> None:
-        """Restore the values of `state`."""
-        for variable, value in zip(self._variables, state):
+    def _steps(
+        self, state: MinibatchState, group: BatchGroup, scale: float
+    ) -> tuple[Natural, Any, float]:
+        options = self._options
+        number = len(group.index)
+        dtype = state.natural.h.dtype
+        counts = state.steps + 1 + np.arange(number)
+        moves = (counts % options.every == 0) & (counts > options.warm_up)
+        steps = rates(options.learning_rate, state.steps, number)
+        given = Given(
+            tf.constant(scale, dtype),
+            jitter_of(self._model),
+            tf.constant(state.damping, dtype),
+            tf.constant(steps, dtype),
+            tf.constant(moves),
+            tf.constant(group.index),
+            group.rows,
+        )
+        return self._after(state.natural, given), self._memory(), steps[-1]
+
+    def _expected(self, q: Gaussian, rows: Batch, index: AnyNDArray) -> tf.Tensor:
+        how = Floats(jitter_of(self._model), tf.ones([], q.R.dtype))
+        return self._expectation(q, how, take(rows, index))
+
+    def _elbo(self, state: MinibatchState, group: BatchGroup) -> float:
+        """As in the base class, plus the log prior density."""
+        return super()._elbo(state, group) + float(self._hyper.log_prior_density())
+
+    def _record(self, state: MinibatchState, elbo: float, rate: float) -> Step:
+        return Step(state.steps, elbo, rate, self._hyper.values())
+
+    def restore(self) -> None:
+        for variable, value in zip(self._variables, self.state.memory):
             variable.assign(value)
+        super().restore()
 
     @check_shapes(
         "natural.h: [L, M]", "given.rates: [T]", "given.index: [T, B]", "return.h: [L, M]"
     )
-    def __call__(self, natural: Natural, given: Given) -> Natural:
+    def _after(self, natural: Natural, given: Given) -> Natural:
         """
         For t = 0..T-1, take a natural-gradient step on the minibatch of rows index[t], and, if
         moves[t], an optimizer step with the gradients at the same q and rows.
@@ -204,11 +203,11 @@ class Learner:
         if key not in self._graphs:
             with in_training(self._hyper.networks):
                 specs = tf.nest.pack_sequence_as((natural, given), flat)
-                self._graphs[key] = concrete(self._steps, specs)
+                self._graphs[key] = concrete(self._loop, specs)
         h, P = tf.nest.flatten(self._graphs[key](natural, given))
         return Natural(h, P)
 
-    def _steps(self, natural: Natural, given: Given) -> Natural:
+    def _loop(self, natural: Natural, given: Given) -> Natural:
         def body(t: tf.Tensor, natural: Natural) -> Any:
             batch = take(given.rows, given.index[t])
             rate = given.rates[t]
@@ -227,32 +226,33 @@ class Learner:
 
     def _seen(self, natural: Natural, given: Given, batch: Batch) -> tuple[Projected, Marginals]:
         """:return: the projected rows, and their marginals of Phi s."""
-        rows = project_batch(self._prior, batch, Floats(given.jitter))
+        rows = project_batch(self._hyper.prior, batch, Floats(given.jitter))
         few = bool(batch.X.shape[0] < natural.h.shape[1])  # both are static
         return rows, batch_marginals(rows.features.phi, natural, few)
 
     def _step(self, natural: Natural, given: Given, batch: Batch, rate: tf.Tensor) -> Natural:
         """:return: q after a natural-gradient step of size `rate`."""
         rows, f = self._seen(natural, given, batch)
-        sums = accumulate(self._likelihood, rows, f).sums
+        sums = accumulate(self._hyper.likelihood, rows, f).sums
         return blend(natural, sums.times(given.scale), rate)
 
     def _learn(self, natural: Natural, given: Given, batch: Batch, rate: tf.Tensor) -> Natural:
         """As in `_step`, plus an optimizer step; rows are projected once."""
+        likelihood = self._hyper.likelihood
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
             rows, f = self._seen(natural, given, batch)
-            local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
+            local = local_for_gradient(likelihood)(likelihood, rows, f)
             loss = -given.scale * tf.reduce_sum(local.expectation)
-            loss -= self._hyper.log_prior(mine)
+            loss -= sum(p.log_prior_density() for p in self._hyper.log_prior.parameters)
             loss += sum(part for network in self._hyper.networks for part in network.losses())
         gradients = tape.gradient(loss, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         self._move({id(v): gradient for v, gradient in zip(mine, gradients)}, given.damping)
         return blend(natural, sum_sites(rows, local.sites).times(given.scale), rate)
 
     def _move(self, gradients: dict[int, tf.Tensor], damping: tf.Tensor) -> None:
-        for optimizer, own in self._parts:
+        for optimizer, own in self._optimizers:
             before = [tf.identity(variable) for variable in own]
             optimizer.apply_gradients([(gradients[id(v)], v) for v in own])
             for variable, old in zip(own, before):

@@ -16,10 +16,10 @@ from ..checks import NotFinite
 from ..data.batch import Batch
 from ..data.passes import sum_over
 from ..data.sources import Source, closed_at_end
-from ..engine.contracts import Model
+from ..engine.contracts import Model, features_of
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData
-from ..engine.projection import Features, Projected, Projector, plain_points
+from ..engine.projection import Features, Projected, plain_points
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import clipped_sites, has_hook, slopes
@@ -35,7 +35,7 @@ def cause_of(model: Model, source: Source) -> str:
     """:return: an explanation of non-finite numbers at the model's q and the first rows, or ""."""
     with closed_at_end(source.chunks()) as chunks:
         batch = next(chunks)
-    features = Projector(model.prior, model.prior_factor())(batch.X)
+    features = features_of(model, batch.X)
     q = compiled_solve(model.natural())
     return _of_features(model, batch, features) or _of_likelihood(
         model.likelihood, batch, compiled_marginals(q, features)
@@ -79,6 +79,10 @@ def _rows(values: Any) -> AnyNDArray:
     finite = np.isfinite(np.asarray(values))
     return np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))
 
+
+SMALLER = (
+    "scale X (sklearn.preprocessing.StandardScaler), and use a kernel whose variance is nearer 1"
+)
 
 #: q counts as the prior if its divergence from the prior is at most this, in nats, ...
 LEAST_NATS = 0.01
@@ -128,9 +132,8 @@ def judge(
         return
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
-    text = _DIGITS if isinstance(model.likelihood, Classification) else _NO_NOISE
-    moved = not source.indexed or _has_moved(model, source, q, "" if run.point else text)
-    mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
+    moved = not source.indexed or _has_moved(model, source, q, run.point)
+    mean = _largest_mean(model, q)
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
         _warn_of_distance(model)
@@ -193,42 +196,41 @@ def check_margins(likelihood: Likelihood, features: Features) -> None:
         )
 
 
-SMALLER = (
-    "scale X (sklearn.preprocessing.StandardScaler), and use a kernel whose variance is nearer 1"
-)
-
-
-_NARROW = f"the variance of f at a row is below {LEAST_RATIO:.0e} of its prior value ({{:.1g}}): "
-_DIGITS = f"float64 does not hold this q: {_NARROW}probabilities and ELBO are rounded; {SMALLER}"
-_NO_NOISE = (
-    "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q is so "
-    f"narrow that {_NARROW}error bars and ELBO are rounded"
-)
-
-
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
     """:return: f - m at a few rows, and its variance under the prior."""
     # Rows read piece by piece would need another pass, or may be endless.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X
-    features = Projector(model.prior, model.prior_factor())(X[:: max(1, len(X) // ROWS)])
+    features = features_of(model, X[:: max(1, len(X) // ROWS)])
     features = features._replace(mean=tf.zeros_like(features.mean))
     return compiled_marginals(q, features), prior_variance(features)
 
 
-def _has_moved(model: Model, source: Source, q: Gaussian, text: str) -> bool:
-    """Warn with a nonempty `text` if float64 cannot represent the result."""
+def _has_moved(model: Model, source: Source, q: Gaussian, is_point: bool) -> bool:
+    """Also warn if float64 cannot represent q, unless it is a point."""
     f, before = at_rows(model, source, q)
-    if text:
-        warn_of_digits(f, before, text)
+    if not is_point:
+        warn_of_digits(model.likelihood, f, before)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
     return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
 
 
-def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None:
+def warn_of_digits(likelihood: Likelihood, f: Marginals, before: tf.Tensor) -> None:
     """Warn if q is so narrow relative to its prior that rounding errors matter."""
-    if not (f.variance > LEAST_RATIO * before).numpy().all():
-        warn(text.format(float(tf.reduce_max(before))))
+    if (f.variance > LEAST_RATIO * before).numpy().all():
+        return
+    most = float(tf.reduce_max(before))
+    narrow = (
+        f"the variance of f at a row is below {LEAST_RATIO:.0e} of its prior value ({most:.1g})"
+    )
+    if isinstance(likelihood, Classification):
+        rounded = "probabilities and ELBO are rounded"
+        warn(f"float64 does not hold this q: {narrow}: {rounded}; {SMALLER}")
+    else:
+        warn(
+            "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q "
+            f"is so narrow that {narrow}: error bars and ELBO are rounded"
+        )
 
 
 def _warn_of_distance(model: Model) -> None:
@@ -244,27 +246,21 @@ def _warn_of_distance(model: Model) -> None:
     most = K.max(axis=(-1, -2))
     rounding = np.maximum(model.jitter, LEAST_RATIO * diagonal)
     if ((diagonal - least < 2 * rounding) & (least > rounding)).all():
-        what = _AS_ONE
+        warn(
+            "all inducing points are perfectly correlated, so that f is the same at all of them: "
+            "scale X (sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless "
+            "this is intended"
+        )
     elif ((most - least) < LEAST_CORRELATION * (diagonal - least)).all():
-        what = _APART
-    else:
-        return
-    warn(what)
+        warn(
+            "all inducing points are many lengthscales apart, so that f is unknown between them: "
+            "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
+        )
 
 
-_APART = (
-    "all inducing points are many lengthscales apart, so that f is unknown between them: "
-    "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
-)
-_AS_ONE = (
-    "all inducing points are perfectly correlated, so that f is the same at all of them: scale X "
-    "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales, unless this is intended"
-)
-
-
-def _largest_mean(model: Model, mean: tf.Tensor) -> float:
+def _largest_mean(model: Model, q: Gaussian) -> float:
     """:return: the largest mean of f - m at inducing points; infinity without points or margins."""
     points = plain_points(model.prior.inducing_variable)
     if not (points and isinstance(model.likelihood, Classification)):
         return np.inf
-    return float(tf.reduce_max(tf.abs(tf.linalg.matvec(model.prior_factor(), mean))))
+    return float(tf.reduce_max(tf.abs(tf.linalg.matvec(model.prior_factor(), q.mean()))))

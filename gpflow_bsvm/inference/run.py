@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +12,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
-from ..checkpoints.directory import Checkpoints, OtherFit
+from ..checkpoints.directory import Checkpoints, Directory, OtherFit
 from ..checks import check_elbo
 
 State = TypeVar("State")
@@ -29,7 +28,7 @@ class Step(NamedTuple):
     hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
 
 
-class Run(ABC, Generic[State, Taken]):
+class Run(Generic[State, Taken]):
     """
     A fit in progress. Its `state` (tuples of numbers and tensors) determines all further steps: the
     fit can be continued elsewhere from a stored state.
@@ -48,9 +47,14 @@ class Run(ABC, Generic[State, Taken]):
     point: ClassVar[bool] = False
 
     state: State
-    max_steps: int
     converged: bool = False
     unseen: bool = False
+
+    def __init__(self, options: Any, model: Any) -> None:
+        """:param options: the algorithm."""
+        self._options = options
+        self._model = model
+        self.max_steps: int = options.max_steps
 
     def steps(self) -> Iterator[Taken]:
         """:return: an iterator that takes steps from `state` and yields accepted `Step`s."""
@@ -61,9 +65,11 @@ class Run(ABC, Generic[State, Taken]):
         """Go on from `state` to the next accepted `Step`, or None if there is none."""
         raise NotImplementedError
 
-    @abstractmethod
     def restore(self) -> None:
         """Set the model to `state`, undoing an unfinished step."""
+        state: Any = self.state
+        if state.steps:
+            self._model.assign_natural(state.natural)
 
     def resume(self, state: State) -> None:
         """Continue from the `state` of another run of the same fit."""
@@ -82,6 +88,17 @@ class Run(ABC, Generic[State, Taken]):
 #: A function of step and history, called when the model is in the state of that step. If it returns
 #: True, the fit ends.
 Callback = Callable[[int, "History"], Any]
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Reports during a fit; see `Algorithm.run`."""
+
+    callback: Callback | None = None
+    monitor: Callable[[int], Any] | None = None
+    progress: bool | None = None
+    checkpoint: Directory | None = None
+    every: int = 1
 
 
 @dataclass
@@ -178,29 +195,25 @@ class Recorder:
     """Runs a fit: updates record, progress bar and checkpoints, and calls callback and monitor."""
 
     def __init__(
-        self,
-        run: Run[Any, Any],
-        record: Any,
-        checkpoints: Checkpoints,
-        what: str,
-        callback: Callback | None,
-        monitor: Callable[[int], Any] | None,
-        progress: bool | None,
+        self, run: Run[Any, Any], record: Any, reports: Reports, checkpoints: Checkpoints, what: str
     ) -> None:
-        """:param record: an empty `History` or `Draws`; for the rest see `Algorithm.run`."""
+        """
+        :param record: an empty `History` or `Draws`.
+        :param what: the name of the progress bar.
+        """
         self._run = run
         self._record = record
+        self._callback = reports.callback
+        self._monitor = reports.monitor
         self._checkpoints = checkpoints
-        self._callback = callback
-        self._monitor = monitor
-        run.unseen = not (callback or monitor) and checkpoints.directory is None
+        run.unseen = not (self._callback or self._monitor) and checkpoints.directory is None
         self._stopped = False
         self._offered = (run.state, False, 0)
         saved = checkpoints.latest()
         if saved is not None:
             self._go_on(saved)
             self._offered = (run.state, run.converged, len(record))
-        self._bar = progress_bar(run.max_steps, what, progress)
+        self._bar = progress_bar(run.max_steps, what, reports.progress)
         self._bar.update(record.latest)
         self._start = time.perf_counter() - record.elapsed
 

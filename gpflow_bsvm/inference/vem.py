@@ -115,10 +115,8 @@ class _Rounds(Run[RoundState, Step]):
     state: RoundState
 
     def __init__(self, options: VEM, model: Model, source: Source) -> None:
-        self._options = options
-        self._model = model
+        super().__init__(options, model)
         self._source = source
-        self.max_steps = options.max_steps
         self._dtype = product_dtype(source.num_rows * math.prod(model.q_shape), options.tol)
         self._bound = SiteBound(model, source, self._dtype)
         self._hyper = self._bound.hyperparameters
@@ -126,7 +124,6 @@ class _Rounds(Run[RoundState, Step]):
         self.state = RoundState(self._hyper.state())
 
     def advance(self) -> Step:
-        """Run a round."""
         state = self.state
         options = self._options
         curvature = None

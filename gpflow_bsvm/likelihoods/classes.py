@@ -295,7 +295,7 @@ class CategoricalLikelihood(Classification):
         :raise ValueError: for another number of latent functions.
         """
         F = tf.convert_to_tensor(F)
-        check_latents(self, F)
+        check_latents(self, F.shape[-1])
         return tf.ensure_shape(F, [*F.shape[:-1], self.latent_dim])
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., C]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -88,7 +87,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
             differentiation.
         """
         if self.bound == "wistuba2018":
-            return self._held_sites(self.hold(Fmu, Fvar, Y), Fmu, Y)
+            return self.held_sites(self.hold(Fmu, Fvar, Y), Fmu, Y)
         hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
         if self.bound == "augmented":
 
@@ -117,16 +116,21 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         hot, mean, variance = self._row(Fmu, Fvar, Y)
         return Held(self._moments(hot, mean, variance)[1], _largest_rival(hot, mean))
 
-    @property
-    def held_sites(self) -> Callable[..., Sites] | None:
+    def held_sites(self, held: Held, Fmu: TensorType, Y: TensorType) -> Sites:
         """
-        :return: a function from `hold(Fmu, Fvar, Y)`, Fmu and Y to sites for bound="wistuba2018",
-            else None. Only this objective is Gaussian given local variables. With w = a /
-            sqrt(alpha), the sites (w, r) are (w, a + w (1 + mu_t)) for the label, (w, -a - w (1 -
-            mu_y)) for its rival, and (0, 0) for all others (eqs. 45-46 for a batch, with corrected
-            signs).
+        :param held: the result of `hold`.
+        :return: sites for bound="wistuba2018", the only objective that is Gaussian given local
+            variables. With w = a / sqrt(alpha), the sites (w, r) are (w, a + w (1 + mu_t)) for the
+            label, (w, -a - w (1 - mu_y)) for its rival, and (0, 0) for all others (eqs. 45-46 for a
+            batch, with corrected signs).
         """
-        return self._held_sites if self.bound == "wistuba2018" else None
+        y, Fmu, _ = self._row(Fmu, tf.zeros_like(Fmu), Y)
+        t = held.rival
+        a = self.penalty / 2
+        w = a / tf.sqrt(held.alpha)
+        label = of_label(y, Fmu)
+        rival = of_label(t, Fmu)
+        return Sites(w * (y + t), y * (a + w * (1 + rival)) - t * (a + w * (1 - label)))
 
     @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
@@ -162,15 +166,6 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         smallest = tf.reduce_min(Fvar, axis=-1, keepdims=True)
         apart = tf.where(hot > 0, low - 20 * tf.sqrt(smallest), Fmu)
         return moments_of_maximum(apart, tf.where(hot > 0, smallest, Fvar))
-
-    def _held_sites(self, held: Held, Fmu: TensorType, Y: TensorType) -> Sites:
-        y, Fmu, _ = self._row(Fmu, tf.zeros_like(Fmu), Y)
-        t = held.rival
-        a = self.penalty / 2
-        w = a / tf.sqrt(held.alpha)
-        label = of_label(y, Fmu)
-        rival = of_label(t, Fmu)
-        return Sites(w * (y + t), y * (a + w * (1 + rival)) - t * (a + w * (1 - label)))
 
 
 @check_shapes("hot: [batch..., C]", "values: [batch..., C]", "return: [batch..., 1]")

@@ -207,8 +207,7 @@ class HingeSum(Penalized):
     def _seen_through(self, F: TensorType, W: AnyNDArray) -> tf.Tensor:
         """:return: sum_q W_kq f_gq."""
         F = tf.convert_to_tensor(F)
-        if self.latent_dim is not None:
-            check_latents(self, F)
+        check_latents(self, F.shape[-1])
         return _product(F, W.T, 1)
 
     @check_shapes("values: [batch..., G, T]", "W: [T, Q]", "return: [batch..., L]")

@@ -45,12 +45,12 @@ def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     return int(likelihood.latent_dim or max(columns, 1))
 
 
-def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
-    """:raise ValueError: if F [..., L] has another number of latent functions."""
-    if F.shape[-1] not in (None, likelihood.latent_dim):
+def check_latents(likelihood: Likelihood, number: int | None) -> None:
+    """:raise ValueError: unless the likelihood works with this number of latent functions."""
+    needed = likelihood.latent_dim
+    if None not in (needed, number) and number != needed:
         raise ValueError(
-            f"{type(likelihood).__name__} needs a model with num_latent_gps="
-            f"{likelihood.latent_dim}, got {F.shape[-1]} latent functions"
+            f"{type(likelihood).__name__} needs a model with num_latent_gps={needed}, got {number}"
         )
 
 

@@ -35,6 +35,8 @@ class BatchBSVM(BSVM):
     without data, or with other data.
     """
 
+    _warns_of_duplicates = False  # equal rows are separate points that differ by the jitter
+
     def __init__(
         self,
         data: RegressionData,
@@ -56,9 +58,6 @@ class BatchBSVM(BSVM):
         super().__init__(kernel, likelihood, np.array(X), **how)
         gpflow.set_trainable(self.inducing_variable, False)
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
-
-    def _warn_of_duplicates(self) -> None:
-        """Do not warn: equal rows count as separate points that differ by the jitter."""
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(self, data: RegressionData | None = None) -> tf.Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, cast
@@ -34,6 +33,7 @@ from ..engine.contracts import (
     check_model,
     check_num_data,
     check_width,
+    features_of,
     jitter_of,
     networks_in,
 )
@@ -41,7 +41,6 @@ from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_an
 from ..engine.projection import (
     Prior,
     Projected,
-    Projector,
     check_codes,
     compiled_prior_factor,
     plain_points,
@@ -52,7 +51,14 @@ from ..engine.projection import (
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
 from ..engine.structure import named_parameters, remembered
-from ..likelihoods.labels import as_column, check_labels, class_numbers, num_latents
+from ..likelihoods.labels import (
+    as_column,
+    check_labels,
+    check_latents,
+    class_numbers,
+    num_latents,
+)
+from ..notices import warn
 
 
 class SparseFeatures(gpflow.models.GPModel):
@@ -65,6 +71,8 @@ class SparseFeatures(gpflow.models.GPModel):
     _jitter: float | None
     #: Names of the attributes of q.
     _names_of_q: ClassVar[tuple[str, ...]] = ("q_mu", "q_sqrt")
+    #: Whether equal inducing points are useless.
+    _warns_of_duplicates: ClassVar[bool] = True
 
     def _check_features(self) -> None:
         """
@@ -80,21 +88,14 @@ class SparseFeatures(gpflow.models.GPModel):
                 "SeparateIndependent with an inducing variable such as "
                 "SharedIndependentInducingVariables(InducingPoints(Z))"
             )
-        self._warn_of_duplicates()
         check_num_data(getattr(self, "num_data", None))
-        needed = self.likelihood.latent_dim or self.num_latent_gps
-        if needed != self.num_latent_gps:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
-                f"got {self.num_latent_gps}"
-            )
-
-    def _warn_of_duplicates(self) -> None:
-        for pairs in filter(None, map(duplicate_rows, plain_points(self.inducing_variable))):
-            warnings.warn(
-                f"{len(pairs)} inducing points are duplicates (row {pairs[0][1]} equals row "
-                f"{pairs[0][0]}) and have no effect; use np.unique(Z, axis=0)",
-                stacklevel=4,
+        check_latents(self.likelihood, self.num_latent_gps)
+        points = plain_points(self.inducing_variable) if self._warns_of_duplicates else []
+        for pairs in filter(None, map(duplicate_rows, points)):
+            first, again = pairs[0]
+            warn(
+                f"{len(pairs)} inducing points are duplicates (row {again} equals row {first}) and "
+                "have no effect; use np.unique(Z, axis=0)"
             )
 
     @check_shapes("return: [G, M, M]")
@@ -304,17 +305,16 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             data = check_data(self.likelihood, data, minibatch=True)
             check_width(self, data[0], data[1])
             if hasattr(learning_rate, "numpy"):
-                check_rate(learning_rate=float(learning_rate))
+                check_rate(float(learning_rate))
         X, Y = (tf.convert_to_tensor(array) for array in data)
         if not tf.is_tensor(learning_rate) and not isinstance(learning_rate, tf.Variable):
             # tf.cast would go through float32
-            learning_rate = tf.constant(check_rate(learning_rate=learning_rate), X.dtype)
+            learning_rate = tf.constant(check_rate(learning_rate), X.dtype)
         weight = tf.ones_like(X[:, :1])
         if self.num_data is not None:
             weight *= tf.cast(self.num_data, X.dtype) / tf.cast(tf.shape(X)[0], X.dtype)
         old = self.natural()
-        features = Projector(self.prior, self.prior_factor())(X)
-        rows = Projected(Batch(X, Y, weight), features)
+        rows = Projected(Batch(X, Y, weight), features_of(self, X))
         f = marginals(rows.features.phi, solve(old))
         sums = accumulate(self.likelihood, rows, f).sums
         self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))

@@ -18,9 +18,9 @@ from .. import likelihoods
 from ..checks import check_choice, check_whole
 from ..data.checks import check_data
 from ..data.sources import ArraySource
-from ..engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
+from ..engine.contracts import check_width, chunk_rows, features_of, jitter_of, shares_shifts
 from ..engine.natural import Natural, compiled_solve, gaussian
-from ..engine.projection import Floats, Projector, project_batch
+from ..engine.projection import Floats, project_batch
 from ..engine.statistics import sum_sites
 from ..inducing_points.points import SUBSAMPLE, at_most, checked, distinct_rows, some_rows
 from ..inference.outcome import at_rows, check_margins, warn_of_digits
@@ -99,8 +99,7 @@ class DualBSVM(AsBSVM):
         :raise FloatingPointError: if float64 cannot resolve a margin of 1 under the prior.
         """
         check_whole(1, sweeps=sweeps)
-        features = Projector(self.prior, self.prior_factor())(self.data[0][:100])
-        check_margins(self.likelihood, features)
+        check_margins(self.likelihood, features_of(self, self.data[0][:100]))
         ascent = SiteAscent(self, self._source(), self._sites())
         try:
             ascent.climb(sweeps)
@@ -108,7 +107,7 @@ class DualBSVM(AsBSVM):
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
         f, before = at_rows(self, self._source(), compiled_solve(self.natural()))
-        warn_of_digits(f, before)
+        warn_of_digits(self.likelihood, f, before)
         return float(ascent.point.value)
 
     def natural(self) -> Natural:
@@ -129,7 +128,6 @@ class DualBSVM(AsBSVM):
         return model
 
     def _sites(self) -> Sites:
-        """:return: the sites, as tensors."""
         w, r = self.sites
         return Sites(tf.convert_to_tensor(w), tf.convert_to_tensor(r))
 
@@ -170,23 +168,18 @@ def gaussian_mixture(
 
     :param covariance: covariance of the Gaussians: "full", "tied", "diag" or "spherical".
     :param max_iter: largest number of iterations.
-    :raise ValueError: for another covariance, fewer than 1 iteration, or a mixture that cannot be
-        fitted.
+    :raise ValueError: for another covariance, fewer than 1 iteration, or, from scikit-learn, for a
+        mixture that cannot be fitted.
     """
     check_choice(("full", "tied", "diag", "spherical"), covariance=covariance)
     check_whole(1, max_iter=max_iter)
     X, distinct, state = some_rows(X, num_inducing, subsample, seed)
     if len(distinct) <= num_inducing:
         return at_most(distinct, num_inducing)
-    mixture = GaussianMixture(num_inducing, covariance_type=covariance, max_iter=max_iter)
-    try:
-        means = mixture.set_params(random_state=state).fit(X).means_
-    except ValueError as error:
-        raise ValueError(
-            f"a mixture of {num_inducing} Gaussians of {covariance} covariance cannot be fitted to "
-            f"{len(X)} rows of {X.shape[1]} columns ({error}); use another covariance, or kmeans"
-        ) from error
-    return at_most(distinct_rows(means.astype(X.dtype)), num_inducing)
+    mixture = GaussianMixture(
+        num_inducing, covariance_type=covariance, max_iter=max_iter, random_state=state
+    ).fit(X)
+    return at_most(distinct_rows(mixture.means_.astype(X.dtype)), num_inducing)
 
 
 def afkmc2(

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.likelihoods import Likelihood
 from scipy.special import softmax
 from scipy.stats import entropy
 
@@ -66,7 +65,7 @@ class ClassByClass(Algorithm):
         check_schedule(self.learning_rate)
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
-        if getattr(model.likelihood, "held_sites", None) is None:
+        if getattr(model.likelihood, "bound", None) != "wistuba2018":
             raise ValueError(
                 f"{type(model.likelihood).__name__} has no sites for given local variables; use "
                 'gpflow_bsvm.likelihoods.CrammerSinger(C, bound="wistuba2018"), or CAVI'
@@ -82,20 +81,13 @@ class ClassState(NamedTuple):
     steps: int = 0
 
 
-class ClassRows(NamedTuple):
-    """Rows with their local variables for a q."""
-
-    held: Any  #: local variables, tensors with a row each
-    expectation: tf.Tensor  #: [N], weighted
-
-
 @Compiled
-def _look(likelihood: Any, q: Gaussian, rows: Projected) -> ClassRows:
-    """:return: the local variables, and the rows' contributions to the objective."""
+def _look(likelihood: Any, q: Gaussian, rows: Projected) -> tuple[Any, tf.Tensor]:
+    """:return: the rows' local variables, and contributions to the objective, [N]."""
     X, Y, weight = rows.batch
     f = marginals_of_f(q, rows.features)
     expectation = likelihood.variational_expectations(X, f.mean, f.variance, Y)
-    return ClassRows(likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation)
+    return likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation
 
 
 @Compiled
@@ -116,22 +108,14 @@ def _sums_of(
     return sum_sites(rows._replace(features=features), sites)
 
 
-def _means(q: Gaussian) -> tf.Tensor:
-    """:return: [L, M], means of q(s)."""
-    return tf.linalg.matvec(q.R, q.c, transpose_a=True)
-
-
 class _Sweeps(Run[ClassState, Step]):
     state: ClassState
 
     def __init__(self, options: ClassByClass, model: Model, data: ProjectedData) -> None:
-        self._options = options
-        self._model = model
+        super().__init__(options, model)
         self._data = data
-        self.max_steps = options.max_steps
-        likelihood: Likelihood = model.likelihood
-        self._look = _look.bind(likelihood)
-        self._sums_of = _sums_of.bind(likelihood)
+        self._look = _look.bind(model.likelihood)
+        self._sums_of = _sums_of.bind(model.likelihood)
         natural = model.natural()
         self._held, value = self._see(natural)
         check_elbo(value, "at the start")
@@ -144,7 +128,6 @@ class _Sweeps(Run[ClassState, Step]):
         return held, float(tf.reduce_sum(expectation) - q.kl)
 
     def advance(self) -> Step:
-        """Make one sweep, even if the objective decreases."""
         natural, before, steps = self.state
         (rho,) = rates(self._options.learning_rate, steps, 1)
         natural = self._sweep(natural, tf.constant(rho, natural.h.dtype))
@@ -155,25 +138,19 @@ class _Sweeps(Run[ClassState, Step]):
         return Step(steps + 1, value, rho)
 
     def _sweep(self, natural: Natural, rho: tf.Tensor) -> Natural:
-        means = list(_means(compiled_solve(natural)))
+        means = list(compiled_solve(natural).mean())
         classes = [Natural(h[None], P[None]) for h, P in zip(natural.h, natural.P)]
         for number, old in enumerate(classes):
             look = partial(self._sums_of, tf.stack(means), tf.constant(number))
             sums = sum_over(self._data, look, self._held)
             classes[number], q = compiled_natural_step(old, sums, rho, tf.zeros_like(rho))
-            means[number] = _means(q)[0]
+            means[number] = q.mean()[0]
         h = tf.concat([one.h for one in classes], 0)
         return Natural(h, tf.concat([one.P for one in classes], 0))
 
     def resume(self, state: ClassState) -> None:
-        """See `Run`."""
         super().resume(state)
         self._held, _ = self._see(state.natural)
-
-    def restore(self) -> None:
-        """See `Run`."""
-        if self.state.steps:
-            self._model.assign_natural(self.state.natural)
 
 
 def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:

@@ -23,7 +23,7 @@ from ..engine.statistics import compiled_predict
 from ..engine.structure import copied
 from ..inference.algorithm import Algorithm
 from ..inference.outcome import check_margins
-from ..inference.run import Run
+from ..inference.run import Reports, Run
 
 
 @dataclass(frozen=True)
@@ -226,6 +226,7 @@ class Sampler(Algorithm):
         source = self._open(model, data, sample_weight)
         sampled = copied(model)  # first, since it may fail
         record = Draws()
-        self.run_on(model, source, record, progress=progress, checkpoint=checkpoint, every=every)
+        reports = Reports(progress=progress, checkpoint=checkpoint, every=every)
+        self.run_on(model, source, record, reports)
         draws = np.concatenate(record.parts)[self.burn_in :]
         return Samples(np.moveaxis(draws, 0, 1), sampled)

@@ -52,7 +52,7 @@ def test_big_fits_are_in_double_precision_there(gpu, algorithm, monkeypatch):
 
     double = fitted()
     monkeypatch.setattr(projected_data, "BIG_PASS", 0)
-    monkeypatch.setattr("gpflow_bsvm.inference.svi._BIG_BATCH", 0)
+    monkeypatch.setattr("gpflow_bsvm.inference.minibatches._BIG_BATCH", 0)
     assert abs(fitted() - double).max() > 0
     gpu(9, 0)
     np.testing.assert_array_equal(fitted(), double)

@@ -9,8 +9,8 @@ from kinds_of_sources import sources
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.sampling import batch_groups
+from gpflow_bsvm.engine.contracts import features_of
 from gpflow_bsvm.engine.projected_data import ProjectedData
-from gpflow_bsvm.engine.projection import Projector
 from gpflow_bsvm.prediction.marginals import predict_marginals
 
 
@@ -30,7 +30,7 @@ def test_projected_minibatches_hold_the_rows_of_the_source(data, cached, monkeyp
         for raw, projected, _ in pairs:
             rows = projected.rows.take(projected.index[-1])
             np.testing.assert_array_equal(rows.batch.X, tf.gather(raw.rows.X, raw.index[-1]))
-            alone = Projector(model.prior, model.prior_factor())(rows.batch.X)
+            alone = features_of(model, rows.batch.X)
             for one, two in zip(rows.features, alone):
                 np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
 

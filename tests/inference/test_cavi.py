@@ -15,6 +15,7 @@ from helpers import assert_same_state, make_data, make_model, randomise, source_
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI, SVI, History, cavi
+from gpflow_bsvm.inference.run import Reports
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
 # --- ascent --------------------------------------------------------------------------------------
@@ -167,10 +168,10 @@ def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
         calls.append(most)
         return some(self, ascent, most)
 
-    def run(source, **how):
+    def run(source, callback=None):
         kernel, likelihood = k.SquaredExponential(30.0, 2.0), Hinge(8.0, bound="exact")
         model = make_model(data, kernel=kernel, likelihood=likelihood, num_inducing=50)
-        CAVI(**options).run_on(model, source, history := History(), **how)
+        CAVI(**options).run_on(model, source, history := History(), Reports(callback))
         return history, state(model)
 
     expected, there = run(source_of(data, chunk_rows=60))

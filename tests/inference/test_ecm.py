@@ -7,7 +7,7 @@ from helpers import make_data, make_model
 from scipy import optimize
 from sklearn.svm import SVC, LinearSVC
 
-from gpflow_bsvm.engine.projection import Projector
+from gpflow_bsvm.engine.contracts import features_of
 from gpflow_bsvm.inference import CAVI, ECM
 from gpflow_bsvm.likelihoods import (
     CrammerSinger,
@@ -69,7 +69,7 @@ def test_sparse_model_is_the_svm_of_its_features(data):
     X, Y = data
     model = make_model(data, num_inducing=8)
     TIGHT.run(model, data, sample_weight=np.full(60, 0.5))
-    features = Projector(model.prior, model.prior_factor())(X)[0][0].numpy()
+    features = features_of(model, X)[0][0].numpy()
     svc = LinearSVC(loss="hinge", C=0.5 * 2.0, fit_intercept=False, tol=1e-10, max_iter=10_000_000)
     f = features @ svc.fit(features, Y[:, 0]).coef_[0]
     np.testing.assert_allclose(model.predict_f(X)[0].numpy()[:, 0], f, atol=1e-5)

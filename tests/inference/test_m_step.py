@@ -16,7 +16,7 @@ from helpers import (
     three_classes,
 )
 
-from gpflow_bsvm.engine.projection import Projector
+from gpflow_bsvm.engine.contracts import features_of
 from gpflow_bsvm.inference import VEM
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
@@ -30,7 +30,7 @@ def test_it_is_the_elbo_of_the_q_that_the_sites_make(data, bound):
     model = make_model(data, likelihood=Hinge(bound=bound), mean_function=mean_function)
     (w, r), weight = some_sites(60), np.random.default_rng(1).uniform(0.5, 2, size=(60, 1))
     value, _ = bound_of(model, data, weight).value_and_gradient(Sites(w, r))
-    phi, _, prior_mean = Projector(model.prior, model.prior_factor())(tf.constant(data[0]))
+    phi, _, prior_mean = features_of(model, tf.constant(data[0]))
     phi, w, r = phi[0].numpy(), w.numpy(), r.numpy()
     P = np.eye(8) + phi.T @ (weight * w * phi)
     h = phi.T @ (weight * (r - w * prior_mean.numpy()))

@@ -303,9 +303,11 @@ def run_with(data):
 @pytest.mark.slow
 def test_single_precision_products_change_the_steps_by_rounding(data, monkeypatch):
     double = run_with(data)
-    monkeypatch.setattr("gpflow_bsvm.inference.svi._BIG_BATCH", 20 * make_model(data).q_mu.shape[0])
+    monkeypatch.setattr(
+        "gpflow_bsvm.inference.minibatches._BIG_BATCH", 20 * make_model(data).q_mu.shape[0]
+    )
     assert 1e-10 < abs(run_with(data) - double).max() < 1e-5  # single precision has 6e-8, N = 60
-    monkeypatch.setattr("gpflow_bsvm.inference.svi._SINGLE_ROWS", 59)
+    monkeypatch.setattr("gpflow_bsvm.inference.minibatches._SINGLE_ROWS", 59)
     np.testing.assert_array_equal(run_with(data), double)
 
 

@@ -283,7 +283,7 @@ def test_bad_options():
         CrammerSinger(3, bound="tight")
     with pytest.raises(ValueError, match="penalty must be a positive"):
         CrammerSinger(3, penalty=0.0)
-    with pytest.raises(ValueError, match="CrammerSinger needs num_latent_gps=3, got 1"):
+    with pytest.raises(ValueError, match="Singer needs a model with num_latent_gps=3, got 1"):
         kernel, Z = gpflow.kernels.SquaredExponential(), np.zeros((1, 2))
         gb.models.BSVM(kernel, CrammerSinger(3), Z, num_latent_gps=1)
 

@@ -285,9 +285,9 @@ def test_levels_that_are_none():
 def test_labels_and_latents_that_do_not_fit():
     X, Y = make_data(20)
     kernel = gpflow.kernels.SquaredExponential()
-    with pytest.raises(ValueError, match="needs num_latent_gps=2, got 1"):
+    with pytest.raises(ValueError, match="needs a model with num_latent_gps=2, got 1"):
         gb.models.BSVM(kernel, LevelHinge(), X[:4], num_latent_gps=1)
-    with pytest.raises(ValueError, match="num_latent_gps=2, got 4 latent functions"):
+    with pytest.raises(ValueError, match="num_latent_gps=2, got 4"):
         LevelHinge().variational_expectations(X, np.zeros((20, 4)), np.ones((20, 4)), Y)
     model = gb.models.BSVM(kernel, LevelHinge(), X[:4], num_latent_gps=2)
     with pytest.raises(ValueError, match="binary labels must be in"):

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from sklearn.svm import LinearSVR, OneClassSVM
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine.projection import Projector
+from gpflow_bsvm.engine.contracts import features_of
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import (
     EpsilonInsensitive,
@@ -220,7 +220,7 @@ def test_the_mode_is_the_svr():
     likelihood = EpsilonInsensitive(1.5, 0.1, bound="augmented")
     model = gb.models.BSVM(kernel, likelihood, X[:6].copy())
     ECM(max_steps=5000, tol=1e-13).run(model, (X, y[:, None]))
-    Phi = Projector(model.prior, model.prior_factor())(X).phi[0].numpy()
+    Phi = features_of(model, X).phi[0].numpy()
     svr = LinearSVR(C=1.5, epsilon=0.1, fit_intercept=False, tol=1e-12, max_iter=10**6)
     expected = svr.fit(Phi, y).predict(Phi)
     np.testing.assert_allclose(model.predict_f(X)[0][:, 0], expected, atol=1e-5)  # where ECM stops

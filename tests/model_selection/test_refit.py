@@ -8,6 +8,7 @@ from helpers import make_data, make_model
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.inference import CAVI, History
+from gpflow_bsvm.inference.run import Reports
 from gpflow_bsvm.likelihoods import Hinge, LevelHinge, OneVsRest
 from gpflow_bsvm.model_selection.held_out import Refit
 from gpflow_bsvm.models import LinearBSVM
@@ -71,7 +72,7 @@ def test_a_part_is_fitted_as_by_a_model_that_sees_nothing_else(name, rows):
         f = refit(part)
         alone = MODELS[name]((X, Y))
         rows = open_data(alone, (X[part], Y[part]), weight[part], part=True)
-        EXACT.run_on(alone, rows, History())
+        EXACT.run_on(alone, rows, History(), Reports())
         others = np.setdiff1d(np.arange(len(X)), part)
         for found, expected in zip(f, alone.predict_f(X[others])):
             np.testing.assert_allclose(found.numpy()[others], expected, **CLOSE)

@@ -94,7 +94,7 @@ def test_inputs_of_another_dtype_are_refused_in_predictions(data, dtype):
 
 
 def test_the_number_of_latent_functions_is_the_likelihoods_or_the_kernels(data):
-    with pytest.raises(ValueError, match="needs num_latent_gps=3, got 1"):
+    with pytest.raises(ValueError, match="needs a model with num_latent_gps=3, got 1"):
         make_model(data, likelihood=gpflow.likelihoods.MultiClass(3), num_latent_gps=1)
     for how, number in (
         ({"likelihood": gpflow.likelihoods.MultiClass(3)}, 3),

@@ -275,7 +275,7 @@ def test_other_bad_input(data):
         gb.fit(LinearBSVM(5, Hinge()), data)
     with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 1"):
         LinearBSVM(3, Hinge()).credible_intervals(1.0)
-    with pytest.raises(ValueError, match="needs num_latent_gps=3, got 2"):
+    with pytest.raises(ValueError, match="needs a model with num_latent_gps=3, got 2"):
         LinearBSVM(3, CrammerSinger(3), num_latent_gps=2)
 
 

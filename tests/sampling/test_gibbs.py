@@ -11,7 +11,7 @@ from scipy.stats import invgauss, kstest
 from tqdm import tqdm
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine.projection import Projector
+from gpflow_bsvm.engine.contracts import features_of
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import Hinge, Logistic, OneVsRest
 from gpflow_bsvm.models import BSVM, BatchBSVM, LinearBSVM
@@ -76,7 +76,7 @@ def test_mean_function_and_weights(data, sampler):
         mean_function=gpflow.functions.Constant(0.7),
     )
     draws = SAMPLERS[sampler].run(model, (X, Y), sample_weight=weight)
-    features = Projector(model.prior, model.prior_factor())(X)[0][0].numpy()[:, 0]
+    features = features_of(model, X)[0][0].numpy()[:, 0]
     expected = moments_by_quadrature(features, 2 * Y[:, 0] - 1, 1.0, 1.0, 0.7, weight)
     agree(draws.s, *expected)
     f = draws.predict_f(X)[0][:, 0]

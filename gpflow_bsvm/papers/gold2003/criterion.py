@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -13,6 +12,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
 from ...checks import check_choice, check_number
+from ...notices import warn
 from .mode import Mode, pull_back, svm_mode
 from .squared_hinge import SLACKS, log_kappa, losses
 
@@ -210,9 +210,8 @@ class LaplaceEvidence(MachineCriterion):
         if self.slack == "quadratic":
             return C * tf.exp(-self.smoothing * C / alpha)  # 1 - z = alpha / C
         if len(alpha) == 0:
-            warnings.warn(
+            warn(
                 "all support vectors are at the bound and none is on the margin, so Laplace's "
-                "evidence has no curvature; use a larger penalty or variance",
-                stacklevel=5,
+                "evidence has no curvature; use a larger penalty or variance"
             )
         return 2 * np.pi * tf.square(alpha * (C - alpha) / C)

@@ -6,7 +6,6 @@ f ~ GP(0, k) with loss sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): 
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from typing import Any, NamedTuple
@@ -21,14 +20,14 @@ from gpflow.utilities import parameter_dict
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_consistent_length
 
 from ...checks import check_choice
-from ...data.checks import check_data, check_inputs
-from ...likelihoods import Hinge
+from ...data.checks import as_matrix, check_inputs
 from ...likelihoods.base import check_penalty
 from ...likelihoods.labels import check_binary_labels, check_columns
 from ...model_selection.plug_in import gram_matrix
+from ...notices import warn
 from .squared_hinge import SLACKS
 
 #: Number of steps (a few microseconds each) after which LibSVM returns the current point.
@@ -82,8 +81,9 @@ class Dual(NamedTuple):
         """
         gram = self.Q * np.outer(self.y, self.y)
         # Without a random_state, a fit draws from NumPy's global generator.
-        options = {"tol": _TOL, "max_iter": _MOST_STEPS, "random_state": 0}
-        svc = SVC(kernel="precomputed", C=self.upper / 2, **options)
+        svc = SVC(
+            kernel="precomputed", C=self.upper / 2, tol=_TOL, max_iter=_MOST_STEPS, random_state=0
+        )
         with warnings.catch_warnings():  # the violation is checked below
             warnings.simplefilter("ignore", ConvergenceWarning)
             svc.fit(np.block([[gram, -gram], [-gram, gram]]), np.append(self.y, -self.y))
@@ -92,12 +92,11 @@ class Dual(NamedTuple):
         alpha = self.refine(halves.reshape(2, -1).sum(axis=0))
         violation = self.violation(alpha)
         if not violation <= _VIOLATION:
-            warnings.warn(
+            warn(
                 f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
                 "check that the Gram matrix is positive semidefinite, or use a smaller penalty or "
                 "variance",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return alpha
 
@@ -236,7 +235,9 @@ def svm_mode(
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
     :raise ValueError: for bad data, an invalid slack or penalty, or a kernel that overflows.
     """
-    X, Y = check_data(_two_classes(), data)
+    X = check_inputs(data[0])
+    Y = as_matrix(data[1], "Y")
+    check_consistent_length(X, Y)
     return _solved(check_gram(gram_matrix(kernel, X), len(Y)), Y, penalty, slack)
 
 
@@ -250,12 +251,6 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
     gram = check_gram(gram, len(Y))
     root_of(gram)  # raises
     return _solved(gram, Y, penalty, slack)
-
-
-@functools.cache
-def _two_classes() -> Hinge:
-    """:return: a likelihood that checks labels; cached, because it is slow to construct."""
-    return Hinge()
 
 
 def _solved(gram: AnyNDArray, Y: Any, penalty: float, slack: str) -> Mode:

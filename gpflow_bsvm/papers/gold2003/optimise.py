@@ -11,13 +11,14 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import multiple_assign
+from gpflow.utilities import multiple_assign, read_values
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice, check_number, check_whole
 from ...engine.structure import copied
 from ...likelihoods.base import check_penalty
+from ...notices import warn
 from .criterion import Criterion
 from .mode import Mode, svm_mode, trainable
 from .squared_hinge import likelihood_of
@@ -113,13 +114,12 @@ def optimise(
     best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
     chosen = search.assign(best.parameters)
     criterion(search.kernel, data, chosen)  # so that warnings concern the best values
-    _assign(kernel, best.parameters)
+    multiple_assign(kernel, read_values(search.kernel))
     if best.at_edge:
-        warnings.warn(
+        warn(
             f"the best point is at the edge of the search in {', '.join(best.at_edge)}: perhaps no "
             "optimum exists; start elsewhere, fix these parameters, or use a larger reach",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return Selection(best, tuple(optima), chosen, search.kernel, criterion.slack)
 
@@ -130,7 +130,6 @@ class _Search:
     def __init__(
         self, criterion: Criterion, kernel: Kernel, data: Any, penalty: float, learn: bool
     ) -> None:
-        """:param learn: whether to include the penalty."""
         self.kernel = kernel
         self._criterion = criterion
         self._data = data
@@ -157,7 +156,6 @@ class _Search:
         return np.log(np.concatenate([np.ravel(part) for part in parts.values()]))
 
     def run(self, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
-        """:return: the optimum that the search from x finds."""
         by_slope = method == "L-BFGS-B"
         bounds = np.stack([x - reach, x + reach], axis=1)
         options: dict[str, Any] = {"maxfun" if by_slope else "maxfev": most}
@@ -183,7 +181,8 @@ class _Search:
 
     def assign(self, values: Values) -> float:
         """:return: the penalty, after setting the kernel's parameters."""
-        _assign(self.kernel, values)
+        learned = {name: value for name, value in values.items() if name != PENALTY}
+        multiple_assign(self.kernel, learned)
         return float(values.get(PENALTY, self._penalty))
 
     def _split(self, x: AnyNDArray) -> dict[str, AnyNDArray]:
@@ -212,13 +211,8 @@ class _Search:
 
 
 def _values_of(kernel: Kernel, penalty: float) -> dict[str, AnyNDArray]:
-    """:return: trainable values by name, and the penalty."""
     values = {name: parameter.numpy() for name, parameter in trainable(kernel).items()}
     return values | {PENALTY: np.asarray(penalty)}
-
-
-def _assign(kernel: Kernel, values: Values) -> None:
-    multiple_assign(kernel, {name: value for name, value in values.items() if name != PENALTY})
 
 
 def random_starts(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from scipy.stats import sem
 from ...checks import check_whole
 from ...likelihoods.base import check_penalty
 from ...models import LinearBSVM
+from ...notices import warn
 from ...sampling import HMC
 from ...sampling.samples import Sampler, Samples
 from .criterion import Criterion, Gradient
@@ -200,10 +200,9 @@ class SampledEvidence(Criterion):
         unseen = 0.0  # error that the scatter of the draws does not measure
         if not by_gram.any():
             unseen = math.inf
-            warnings.warn(
+            warn(
                 "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use "
-                "more draws, or a smaller penalty",
-                stacklevel=2,
+                "more draws, or a smaller penalty"
             )
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
         errors = {name: np.asarray(sem(parts) + unseen) for name, parts in by_kernel.items()}
@@ -214,8 +213,7 @@ class SampledEvidence(Criterion):
 def _warn_of_chains(rhat: float) -> None:
     """Warn if chains disagree or do not move."""
     if rhat > _DISAGREE:
-        warnings.warn(
+        warn(
             f"the chains do not agree yet (R-hat is {rhat:.3g}): averages over them are rough; "
-            "use a longer burn_in and more draws",
-            stacklevel=3,
+            "use a longer burn_in and more draws"
         )

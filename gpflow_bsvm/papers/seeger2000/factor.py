@@ -131,6 +131,7 @@ class FactorVGP(AsBSVM):
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
+    _warns_of_duplicates = False  # equal rows are separate points that differ by the jitter
     #: Advice in errors: algorithms that fit this model, or a model to fit instead.
     fitted_by = "gpflow_bsvm.papers.seeger2000.NestedLoop, or its to_bsvm()"
 
@@ -175,9 +176,6 @@ class FactorVGP(AsBSVM):
         self.q_mu = Parameter(np.zeros((len(X), 1), X.dtype))
         self.q_factors = Parameter(factors.astype(X.dtype))
         self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
-
-    def _warn_of_duplicates(self) -> None:
-        """Do not warn of equal rows: they count as separate points that differ by the jitter."""
 
     def factored(self) -> FactoredGaussian:
         """:return: q, in the units of the prior."""

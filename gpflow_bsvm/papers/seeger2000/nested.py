@@ -142,9 +142,7 @@ class _Loops(Run[NestedState, Step]):
     state: NestedState
 
     def __init__(self, options: NestedLoop, model: FactorVGP, source: Source) -> None:
-        self._options = options
-        self._model = model
-        self.max_steps = options.max_steps
+        super().__init__(options, model)
         self._batch = next(iter(source.chunks()))
         self._hyper = Hyperparameters(model)
         self._hyper.check_start()
@@ -159,7 +157,6 @@ class _Loops(Run[NestedState, Step]):
         self.state = NestedState(self._hyper.state(), model.factored())
 
     def advance(self) -> Step:
-        """Run some iterations of the outer loop."""
         variables = self._hyper.variables
         elbos = self.state.elbos
         curvature = self.state.curvature
@@ -203,6 +200,5 @@ class _Loops(Run[NestedState, Step]):
         return FactoredGaussian._make(map(tf.convert_to_tensor, self._q))
 
     def restore(self) -> None:
-        """See `Run`."""
         self._hyper.assign(self.state.values)
         self._model.assign_factored(self.state.q)
