@@ -41,6 +41,12 @@ def test_linear_model_is_linear_svc(data, penalty, variance):
     np.testing.assert_allclose(model.weights()[0][:, 0], svc.coef_[0], atol=1e-5)
 
 
+def test_log_posterior_that_is_not_finite_is_an_error(data):
+    model = make_model(data, mean_function=gpflow.functions.Constant(1e308))
+    with pytest.raises(ValueError, match="not finite at the start"):
+        ECM().run(model, data)
+
+
 @pytest.mark.slow
 def test_bias_of_large_prior_variance_costs_nothing(data):
     X, Y = data
