@@ -244,6 +244,17 @@ def test_empty_partitions_are_passed_over(client, arrays):
     close(here, there)
 
 
+def test_partitions_without_rows_are_passed_over_without_a_client(monkeypatch, arrays):
+    monkeypatch.setattr(dask_data, "present_client", lambda: None)
+    here, there = model_of(arrays[0]), model_of(arrays[0])
+    EXACT.run(here, arrays)
+    EXACT.run(there, [da.from_array(c, chunks=((0, N, 0), *c.shape[1:])) for c in arrays])
+    close(here, there)
+    unknown = da.from_delayed(dask.delayed(np.zeros([0, 2])), (np.nan, 2), float)
+    with pytest.raises(ValueError, match=r"partition 0.*X has 0 rows and Y has 2"):
+        EXACT.run(there, (unknown, da.zeros((2, 1))))
+
+
 def test_numbers_as_names_of_columns_are_no_places():
     table = pd.DataFrame({0: [0, 1, 0], 2: [5.0, 6.0, 7.0], 1: [8.0, 9.0, 10.0]})
     rows = DaskFrame(dd.from_pandas(table, npartitions=1), target=0, features=[1, 2])
