@@ -220,8 +220,10 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     array = require("dask.array", extra="dask")
     if not is_of_dask(column):
         column = array.from_array(np.asarray(column))
-    elif not isinstance(column, array.Array):
+    elif hasattr(column, "to_dask_array"):  # of a data frame
         column = column.to_dask_array()
+    elif not isinstance(column, array.Array):
+        raise ValueError(f"{name} must be a Dask array or column, got {type(column).__name__}")
     column = column if column.ndim == 1 else column.rechunk({1: -1})
     known = np.isfinite(X.shape[0]) and np.isfinite(column.shape[0])
     if known and len(column) != len(X):
