@@ -16,7 +16,7 @@ from ..data.sources import Remote, Source
 from ..optional import require
 from ..tables.columns import Columns, chosen_words
 from ..tables.paths import own_columns
-from .partitions import Cluster, Partitions, all_together, checked_partitions, named
+from .partitions import Cluster, Partitions, all_together, checked_partitions, has_rows, named
 
 
 def present_client() -> Any:
@@ -75,8 +75,12 @@ class DaskReader(Reader):
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
-        for number in range(len(self.partitions)):
-            yield from self._partition(number).cut(size)
+        for piece in self._filled():
+            yield from piece.cut(size)
+
+    def _filled(self) -> Iterator[Piece]:
+        """:return: the partitions that have rows; after a filter, some have none."""
+        return filter(has_rows, map(self._partition, range(len(self.partitions))))
 
     def _partition(self, number: int) -> Piece:
         try:
@@ -89,8 +93,7 @@ class DaskReader(Reader):
         """See `Source`; digests are equal with and without a client."""
         if self.remote is not None:
             return self.remote.digests()
-        pieces = (self._partition(number) for number in range(len(self.partitions)))
-        cut = (piece.cut(self.chunk_rows) for piece in pieces if len(piece.X))
+        cut = (piece.cut(self.chunk_rows) for piece in self._filled())
         return all_together([digests(map(self._batch, pieces)) for pieces in cut])
 
     def _batch(self, piece: Piece) -> Batch:
@@ -211,8 +214,10 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     array = require("dask.array", extra="dask")
     if not is_of_dask(column):
         column = array.from_array(np.asarray(column))
-    elif not isinstance(column, array.Array):
+    elif hasattr(column, "to_dask_array"):  # of a data frame
         column = column.to_dask_array()
+    elif not isinstance(column, array.Array):
+        raise ValueError(f"{name} must be a Dask array or column, got {type(column).__name__}")
     column = column if column.ndim == 1 else column.rechunk({1: -1})
     known = np.isfinite(X.shape[0]) and np.isfinite(column.shape[0])
     if known and len(column) != len(X):

@@ -276,9 +276,18 @@ def _digests_of(rows: Source, along: Any) -> dict[str, str]:
     return digests(rows.chunks())
 
 
+def has_rows(piece: Piece) -> bool:
+    """
+    :return: False for a partition without rows.
+    :raise ValueError: if X, Y and weight have different lengths.
+    """
+    piece.check_lengths()
+    return bool(np.shape(piece.X)[0])
+
+
 def _read(check: Check, chunk_rows: int, piece: Piece) -> list[Any]:
     """:return: a partition's checked chunks; empty if it has no rows."""
-    if not np.shape(piece.X)[0]:
+    if not has_rows(piece):
         return []
     batches = (checked(part, check) for part in piece.cut(chunk_rows))
     return list(regrouped(batches, chunk_rows))

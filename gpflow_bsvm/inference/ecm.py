@@ -10,7 +10,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.config import default_float
 
-from ..checks import check_number, check_whole
+from ..checks import check_elbo, check_number, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model
@@ -111,7 +111,9 @@ class _Mode(Run[ModeState, Step]):
         super().__init__(options, model)
         self._data = data
         self._statistics = _statistics.bind(model.likelihood)
-        self.state = ModeState(Ascent.start(self._at(tf.zeros(model.q_shape, default_float()))))
+        start = self._at(tf.zeros(model.q_shape, default_float()))
+        check_elbo(start.value, "at the start")
+        self.state = ModeState(Ascent.start(start))
 
     def advance(self) -> Step | None:
         """Take a step that does not lower the log posterior."""

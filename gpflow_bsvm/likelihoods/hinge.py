@@ -182,7 +182,9 @@ class HingeSum(Penalized):
         """
         F = tf.convert_to_tensor(F)
         b, _, cost, sign = self.margins(F, tf.zeros_like(F), Y)
-        distance = tf.maximum(tf.abs(b), VARIANCE_FLOOR**0.5)
+        # In single precision, sums of larger precisions would lose the other rows.
+        least = max(VARIANCE_FLOOR**0.5, np.finfo(b.dtype.as_numpy_dtype).eps ** 0.5)
+        distance = tf.maximum(tf.abs(b), least)
         slope = self._back(cost / 2 * (1 + b / distance) * sign, self.W)
         if self.is_alone:
             precision = self._back(cost / (2 * distance), np.square(self.W))

@@ -127,7 +127,8 @@ class Start(NamedTuple):
 def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
     Convert an SVC's C and kernel, for instance from a grid search, to initial values of a Bayesian
-    SVM: the same machine without its unpenalized bias.
+    SVM: the same machine without its unpenalized bias. If the SVC has a `class_weight`, give the
+    fit these weights as `sample_weight`.
 
     :param svc: an SVC with kernel "rbf" or "linear", fitted unless its gamma is a number; or a
         fitted search over such SVCs, such as `GridSearchCV` (its best SVC is used).

@@ -12,7 +12,7 @@ import tensorflow_probability as tfp
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_whole
+from ..checks import check_elbo, check_whole
 from ..engine.contracts import Model
 from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
@@ -138,7 +138,10 @@ class HMC(Sampler):
             draws, results = some(s, results, number, burn_in, seed, rows)
             return (draws[-1], results), draws
 
-        return (s, first(s, burn_in, rows)), advance
+        results = first(s, burn_in, rows)
+        # Chains without a finite density would never move.
+        check_elbo(np.max(results.inner_results.target_log_prob), "at the start")
+        return (s, results), advance
 
 
 def _kernel(likelihood: Likelihood, rows: Projected, burn_in: tf.Tensor) -> Any:

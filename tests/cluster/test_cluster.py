@@ -6,6 +6,7 @@ from functools import partial
 
 import dask
 import dask.array as da
+import dask.bag
 import dask.dataframe as dd
 import distributed
 import gpflow
@@ -242,6 +243,19 @@ def test_empty_partitions_are_passed_over(client, arrays):
     rows = DaskFrame(dd.concat([empty, frame]), target="y", weight="w", classes=["no", "yes"])
     EXACT.run(there, rows)
     close(here, there)
+
+
+def test_partitions_without_rows_are_passed_over_without_a_client(monkeypatch, arrays):
+    monkeypatch.setattr(dask_data, "present_client", lambda: None)
+    here, there = model_of(arrays[0]), model_of(arrays[0])
+    EXACT.run(here, arrays)
+    EXACT.run(there, [da.from_array(c, chunks=((0, N, 0), *c.shape[1:])) for c in arrays])
+    close(here, there)
+    unknown = da.from_delayed(dask.delayed(np.zeros([0, 2])), (np.nan, 2), float)
+    with pytest.raises(ValueError, match=r"partition 0.*X has 0 rows and Y has 2"):
+        EXACT.run(there, (unknown, da.zeros((2, 1))))
+    with pytest.raises(ValueError, match="Y must be a Dask array or column, got Bag"):
+        EXACT.run(there, (unknown, dask.bag.from_sequence([0, 1])))
 
 
 def test_numbers_as_names_of_columns_are_no_places():

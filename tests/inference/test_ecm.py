@@ -41,6 +41,24 @@ def test_linear_model_is_linear_svc(data, penalty, variance):
     np.testing.assert_allclose(model.weights()[0][:, 0], svc.coef_[0], atol=1e-5)
 
 
+def test_single_precision_finds_the_mode_too(data):
+    double = make_model(data)
+    TIGHT.run(double, data)
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        data32 = tuple(array.astype(np.float32) for array in data)
+        single = make_model(data32)
+        ECM().run(single, data32)
+        f = single.predict_f(data32[0])[0]
+    # Of the margin 1. Flat directions are found to the root of the rounding.
+    np.testing.assert_allclose(f, double.predict_f(data[0])[0], atol=0.02)
+
+
+def test_log_posterior_that_is_not_finite_is_an_error(data):
+    model = make_model(data, mean_function=gpflow.functions.Constant(1e308))
+    with pytest.raises(ValueError, match="not finite at the start"):
+        ECM().run(model, data)
+
+
 @pytest.mark.slow
 def test_bias_of_large_prior_variance_costs_nothing(data):
     X, Y = data

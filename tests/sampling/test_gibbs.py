@@ -38,6 +38,12 @@ def moments_by_quadrature(x, y, variance, penalty=2.0, offset=0.0, weight=1.0):
     return mean, trapezoid(p * (s - mean) ** 2, s)
 
 
+def test_chains_without_a_finite_density_are_an_error(data):
+    model = make_model(data, mean_function=gpflow.functions.Constant(1e308))
+    with pytest.raises(ValueError, match="not finite at the start"):
+        HMC(10, 5, num_chains=2).run(model, data)
+
+
 def test_draws_keep_the_features_of_their_model(data):
     """Whitened draws mean nothing under another kernel."""
     model = make_model(data, likelihood=Hinge())
