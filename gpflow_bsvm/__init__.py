@@ -79,7 +79,10 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     check_versions()
-    module = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)
+    from .quiet import plain_docstrings
+
+    with plain_docstrings():
+        module = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)
     return getattr(module, name) if name in _HOMES else module
 
 

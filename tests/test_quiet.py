@@ -1,11 +1,14 @@
 """TensorFlow's log does not reach users who have not asked for it, and all else does."""
 
+import importlib
 import os
 import subprocess
 import sys
 
+import check_shapes
 import pytest
 
+import gpflow_bsvm as gb
 from gpflow_bsvm.notices import LEVEL, quiet
 
 NOISE = b"I0000 00:00:1795.982 7454 port.cc:153] oneDNN custom operations are on.\n"
@@ -40,6 +43,18 @@ def test_without_room_for_what_is_dropped_nothing_is(capfd, monkeypatch):
     with quiet():
         os.write(2, NOISE)
     assert capfd.readouterr().err == NOISE.decode()
+
+
+def test_only_docstrings_of_an_import_stay_as_they_are(monkeypatch):
+    def imported(name, package):
+        return check_shapes.get_rewrite_docstrings()
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    before = check_shapes.get_rewrite_docstrings()
+    check_shapes.set_rewrite_docstrings("sphinx")
+    during, after = gb.__getattr__("models"), check_shapes.get_rewrite_docstrings()
+    check_shapes.set_rewrite_docstrings(before)
+    assert (during.value, after.value) == ("none", "sphinx")
 
 
 @pytest.mark.slow

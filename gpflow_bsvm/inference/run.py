@@ -90,8 +90,7 @@ class Run(Generic[State, Taken]):
 Callback = Callable[[int, "History"], Any]
 
 
-@dataclass(frozen=True)
-class Reports:
+class Reports(NamedTuple):
     """Reports during a fit; see `Algorithm.run`."""
 
     callback: Callback | None = None
