@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def _begin(model: Model, source: Source, reports: Reports) -> None:
     if model.num_data is None:  # else the subset counts as `num_data` rows
         rows = rows.scaled(source.num_rows / rows.num_rows)
     place = None if reports.checkpoint is None else Path(reports.checkpoint) / "first rows"
-    unseen = replace(reports, callback=None, monitor=None, checkpoint=place)
+    unseen = reports._replace(callback=None, monitor=None, checkpoint=place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns
         CAVI().run_on(model, open_data(model, rows), History(), unseen)
