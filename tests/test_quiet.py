@@ -10,6 +10,7 @@ import pytest
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.notices import LEVEL, quiet
+from gpflow_bsvm.quiet import plain_docstrings
 
 NOISE = b"I0000 00:00:1795.982 7454 port.cc:153] oneDNN custom operations are on.\n"
 
@@ -55,6 +56,19 @@ def test_only_docstrings_of_an_import_stay_as_they_are(monkeypatch):
     during, after = gb.__getattr__("models"), check_shapes.get_rewrite_docstrings()
     check_shapes.set_rewrite_docstrings(before)
     assert (during.value, after.value) == ("none", "sphinx")
+
+
+def test_imports_in_two_threads_restore_the_setting():
+    before = check_shapes.get_rewrite_docstrings()
+    check_shapes.set_rewrite_docstrings("sphinx")
+    first, second = plain_docstrings(), plain_docstrings()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    after = check_shapes.get_rewrite_docstrings()
+    check_shapes.set_rewrite_docstrings(before)
+    assert after.value == "sphinx"
 
 
 @pytest.mark.slow
