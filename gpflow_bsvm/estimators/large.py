@@ -63,13 +63,13 @@ class Rows(NamedTuple):
         """:return: X [n, D] and Y [n, 1], or [n, 0] without labels."""
         where = origin or Origin()
         X = check_inputs(X, where)
-        if self.num_columns not in (None, X.shape[1]):
-            raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
         if self.names is not None and where.columns and list(where.columns) != list(self.names):
             raise ValueError(
                 f"the columns of X are {list(where.columns)}, but training had {list(self.names)}: "
                 "pass features=[...] to the source, in the order of training"
             )
+        if self.num_columns not in (None, X.shape[1]):
+            raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
         if not self.labelled:
             return X, np.zeros((len(X), 0), X.dtype)
         if Y is None:

@@ -230,6 +230,9 @@ def test_frames_in_blocks_have_the_columns_of_training_in_its_order(data):
     swapped = frame[["b", "a"]]
     with pytest.raises(ValueError, match=r"of X are \['b', 'a'\], but training had \['a', 'b'\]"):
         model.predict(Blocks([frame[:40], swapped[40:]]))
+    more = frame.assign(c=1.0)
+    with pytest.raises(ValueError, match=r"of X are \['a', 'b', 'c'\], .* pass features="):
+        model.predict(Blocks([more]))
     with pytest.raises(ValueError, match=r"rows 40 to 149: X has \('b', 'a'\), but earlier rows"):
         make().fit(Blocks([(frame[:40], Y[:40]), (swapped[40:], Y[40:])]))
     found = make().fit(Blocks([(frame[:40], Y[:40]), (frame[40:], Y[40:])]))
