@@ -243,11 +243,14 @@ class BSVMEstimator(Attributes, BaseEstimator):
             without `labelled`.
         """
         check_is_fitted(self)
-        X, y = rows if labelled and isinstance(rows, tuple | list) else (rows, None)
+        is_pair = isinstance(rows, tuple | list) and len(rows) == 2
+        X, y = rows if labelled and is_pair else (rows, None)
         source = source_of(X, y)
         if source is not None:
             return open_later(source, self, labelled)
         if labelled:
+            if y is None:
+                raise ValueError("labels are needed: give a pair (X, y)")
             check_known(y)
             Y, _ = self._encoding()(np.ravel(y)[:, None])
             return self.as_model_sees(X), Y.astype(gpflow.config.default_float())

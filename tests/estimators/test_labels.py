@@ -154,6 +154,9 @@ def test_labels_for_a_fitted_classifier_may_not_be_missing_either(moons):
     X, y = moons
     with pytest.raises(ValueError, match=r"y has no label .* in row 0"):
         fixed().fit(X, y).as_model_sees((X, [None, *y[1:]]), labelled=True)
+    for rows in (X, X.tolist(), (X, None)):
+        with pytest.raises(ValueError, match=r"give a pair \(X, y\)"):
+            fixed().fit(X, y).as_model_sees(rows, labelled=True)
 
 
 def as_masked(objects):
