@@ -10,6 +10,7 @@ import numpy as np
 
 from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
+from .labels import spelled_alike
 from .oddities import FEW, ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
@@ -182,6 +183,9 @@ class Table:
         if self.columns.classes is not None:
             classes = shortened(self.columns.classes, 12)
             lines.append(f"labels, {self.columns.target}: {classes}")
+        if alike := spelled_alike(self.columns.classes or ()):
+            which = f"labels that differ only in case or spaces: {shortened(alike, 12)}"
+            lines.append(f"{which}; if they mean one class, write them alike")
         seen = [str(value) for one in self._seen.values() for value in one.seen]
         texts = arrow.array(seen, "string")
         given = [text for text in self._reading.na_values or () if text]
