@@ -73,6 +73,8 @@ def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
             read(path)
+    with pytest.raises(ValueError, match=r"no encoding is called 'latin-one': try encoding="):
+        read(path, encoding="latin-one")
 
 
 @pytest.mark.parametrize("header", ["\n\na,y\n", '"a","y"\n', '"a\n",y\n'])
