@@ -79,10 +79,12 @@ class Table:
         found = [name for name in names if name.lower() in TARGETS]
         if len(found) == 1:
             return replace(reading, target=found[0])
+        are_values = not found and any(name.lstrip("+-.")[:1].isdigit() for name in names)
+        hint = "; if these are the values of the first row, give names=[...]" * are_values
         raise ValueError(
             f"which column of {path} holds the labels? Name it with target (--target COL); its "
             f"columns, {listed(names, 40)}, include {'more than one' if found else 'none'} of "
-            f"{', '.join(TARGETS)}"
+            f"{', '.join(TARGETS)}{hint}"
         )
 
     def _check_options(self) -> None:
