@@ -39,6 +39,9 @@ KEPT = ("dates", "na_values", "decimal", "thousands")
 OF_FILE = ("names", "encoding", "separator")
 #: Largest number of columns in an error about missing values.
 _MOST_HOLES = 5
+#: A string as `repr` writes it, and a list of strings, which may hold any brackets and quotes.
+_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_LIST = rf"\[(?:[^\]'\"]|{_STRING})*\]"
 #: Options of a table, with their help: lists of names or strings, then single strings.
 _LISTS = {
     "drop": ("A,B", "columns to leave out"),
@@ -143,7 +146,7 @@ def in_shell(message: str) -> str:
         message = message.replace(python, shell)
     message = re.sub(r"\bseparator=", "sep=", message)
     known = "|".join(name.replace("-", "_") for name in ("features", *_LISTS, *_TEXTS, "sep"))
-    return re.sub(rf"\b({known})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\")", _option, message)
+    return re.sub(rf"\b({known})=({_LIST}|{_STRING})", _option, message)
 
 
 def _option(found: re.Match[str]) -> str:

@@ -55,7 +55,7 @@ def _with_names(X: Any) -> Any:
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
     """
-    :return: the result of `validate_data`; its errors about NaN and infinity get advice.
+    :return: the result of `validate_data`; its errors about NaN, infinity and words get advice.
     :raise ValueError: also for dates and periods, because their unit as numbers is arbitrary.
     """
     kinds: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
@@ -75,6 +75,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             values = check_array(X, dtype=estimator._how["dtype"], ensure_all_finite=False)
             row, column = np.argwhere(np.isinf(values))[0]
             advice = f"Correct row {row}, column {column}, or drop the row."
+        elif first.startswith("could not convert string to float"):
+            advice = "in X: encode words as numbers, for instance with OneHotEncoder."
         else:
             raise
         raise ValueError(f"{first} {advice}") from None

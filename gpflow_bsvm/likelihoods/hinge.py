@@ -93,6 +93,17 @@ class HingeSum(Penalized):
         """:return: the hinges of each of `targets`; here a single hinge with b = 1 - y f."""
         return Terms(1.0, 1.0, y)
 
+    def _checked(self, terms: Terms) -> Terms:
+        """:raise ValueError: if the terms have another number of hinges than W, and not one."""
+        for name, part in terms._asdict().items():
+            last = tf.TensorShape(getattr(part, "shape", ()))[-1:]
+            if last.rank and not any(last.is_compatible_with([n]) for n in (1, len(self.W))):
+                raise ValueError(
+                    f"{type(self).__name__}.terms gives {name} for {last[0]} hinges, but W has "
+                    f"shape {self.W.shape}; pass a W and b of {last[0]} rows to the constructor"
+                )
+        return terms
+
     @property
     def is_alone(self) -> bool:
         """:return: True if no hinge depends on more than one latent function."""
@@ -109,7 +120,7 @@ class HingeSum(Penalized):
         """:return: the margins of all hinges at q(f) = N(Fmu, Fvar)."""
         y = self.targets(Y, Fmu)[..., None]
         Fmu, Fvar = (tf.convert_to_tensor(part, y.dtype) for part in (Fmu, Fvar))
-        cost, offset, sign = self.terms(y)
+        cost, offset, sign = self._checked(self.terms(y))
         v = self._seen_through(tf.maximum(Fvar, VARIANCE_FLOOR), np.square(self.W))
         sign = tf.convert_to_tensor(sign, y.dtype)
         return Margins(offset - sign * self.functions(Fmu), v, self.penalty * cost, sign)

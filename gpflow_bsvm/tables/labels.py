@@ -56,6 +56,15 @@ def _numbers(labels: Collection[Any]) -> list[float]:
         return []
 
 
+def spelled_alike(labels: Iterable[Any]) -> list[str]:
+    """:return: the strings that differ from another one only in case or outer spaces."""
+    groups = dict[str, list[str]]()
+    for label in labels:
+        if isinstance(label, str):
+            groups.setdefault(label.strip().casefold(), []).append(label)
+    return [label for group in groups.values() if len(group) > 1 for label in group]
+
+
 def as_written(texts: Iterable[str]) -> list[Any]:
     """
     :return: the sorted labels: as integers, or else as floats, if Python would write all of them

@@ -10,6 +10,7 @@ import numpy as np
 
 from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
+from .labels import spelled_alike
 from .oddities import FEW, ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
@@ -78,10 +79,12 @@ class Table:
         found = [name for name in names if name.lower() in TARGETS]
         if len(found) == 1:
             return replace(reading, target=found[0])
+        are_values = not found and any(name.lstrip("+-.")[:1].isdigit() for name in names)
+        hint = "; if these are the values of the first row, give names=[...]" * are_values
         raise ValueError(
             f"which column of {path} holds the labels? Name it with target (--target COL); its "
             f"columns, {listed(names, 40)}, include {'more than one' if found else 'none'} of "
-            f"{', '.join(TARGETS)}"
+            f"{', '.join(TARGETS)}{hint}"
         )
 
     def _check_options(self) -> None:
@@ -182,6 +185,9 @@ class Table:
         if self.columns.classes is not None:
             classes = shortened(self.columns.classes, 12)
             lines.append(f"labels, {self.columns.target}: {classes}")
+        if alike := spelled_alike(self.columns.classes or ()):
+            which = f"labels that differ only in case or spaces: {shortened(alike, 12)}"
+            lines.append(f"{which}; if they mean one class, write them alike")
         seen = [str(value) for one in self._seen.values() for value in one.seen]
         texts = arrow.array(seen, "string")
         given = [text for text in self._reading.na_values or () if text]

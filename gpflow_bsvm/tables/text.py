@@ -44,7 +44,9 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     try:
         with formats.open_text(path, found, newline=None) as lines:
             text = lines.read(_HEAD) + lines.readline() + lines.readline()
-    except (UnicodeError, LookupError):
+    except LookupError:
+        raise ValueError(f"no encoding is called {found!r}: try encoding='cp1252'") from None
+    except UnicodeError:
         name = found.removesuffix("-sig")
         raise ValueError(
             f"it is not {name}: give its encoding, such as encoding='cp1252' on Windows"

@@ -29,6 +29,9 @@ def test_an_option_may_be_given_again():
     assert in_shell("give drop=['Q1, age', 'b'] or thousands='.'") == (
         "give --drop '\"Q1, age\",b' or --thousands ."
     )
+    assert in_shell("give na_values=['[%]', \"it's\"] or drop=['a']") == (
+        "give --na-values '[%],it'\"'\"'s' or --drop a"
+    )
 
 
 @pytest.mark.parametrize("advice", cli.shared._IN_SHELL)

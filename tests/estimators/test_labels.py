@@ -303,6 +303,14 @@ def test_dates_are_no_numbers_of_some_unit(kind):
             estimator.fit(X, np.arange(12) % 2)
 
 
+@pytest.mark.parametrize("kind", [np.array, pd.DataFrame])
+def test_words_among_the_columns_get_advice(kind):
+    X = kind([[1.0, "red"], [2.0, "blue"]] * 3)
+    for estimator in (BSVMClassifier(), BSVMRegressor()):
+        with pytest.raises(ValueError, match=r"to float: '\w+' in X: encode words .*OneHotEncoder"):
+            estimator.fit(X, np.arange(6) % 2)
+
+
 def test_periods_are_no_numbers():
     """Nor are times with a zone: before, a regressor took them for nanoseconds."""
     months = pd.Series(pd.period_range("2020-01", periods=12, freq="M"))

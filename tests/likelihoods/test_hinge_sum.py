@@ -173,3 +173,18 @@ def test_no_normaliser_where_none_is_known():
     gpflow.set_trainable(likelihood.penalty, True)
     with pytest.raises(ValueError, match="goes to 0: choose a"):
         likelihood.check_learnable()
+
+
+class Twice(Hinge):
+    """Two hinges of each label."""
+
+    def terms(self, y):
+        return Terms(1.0, tf.concat([tf.ones_like(y), y], axis=-1), y)
+
+
+def test_as_many_hinges_as_rows_of_W():
+    data = make_data()
+    model = make_model(data, likelihood=Twice(W=[[1.0], [1.0]], b=[0.0, 0.0]))
+    assert gb.fit(model, data).converged
+    with pytest.raises(ValueError, match=r"Twice.terms gives offset for 2 hinges, but W has shape"):
+        gb.fit(make_model(data, likelihood=Twice()), data)

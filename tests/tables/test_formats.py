@@ -58,6 +58,15 @@ def test_times_with_a_zone_and_without_are_not_compared(tmp_path):
         read(path, classes="auto", dates=["c"])
 
 
+@pytest.mark.parametrize(("first", "told"), [("-5.1,x,u", True), ("a,b,kind", False)])
+def test_a_first_line_that_may_be_a_row_is_told(tmp_path, first, told):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{first}\n4.9,z,v\n")
+    with pytest.raises(ValueError, match="which column of") as error:
+        Table([str(path)], Reading(classes="auto"), labelled=True)
+    assert ("if these are the values of the first row, give names=" in str(error.value)) == told
+
+
 def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
     path = tmp_path / "t.csv"
     for content, message in [
@@ -73,6 +82,8 @@ def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
             read(path)
+    with pytest.raises(ValueError, match=r"no encoding is called 'latin-one': try encoding="):
+        read(path, encoding="latin-one")
 
 
 @pytest.mark.parametrize("header", ["\n\na,y\n", '"a","y"\n', '"a\n",y\n'])

@@ -76,6 +76,15 @@ def test_identifiers_are_asked_about_once(tmp_path):
         assert not keyed(tmp_path, [*map(str, column)])
 
 
+@pytest.mark.parametrize(("labels", "told"), [("Yes,yes ,no", True), ("Yes,no", False)])
+def test_labels_that_may_be_one_class_are_told(tmp_path, labels, told):
+    path = tmp_path / "t.csv"
+    path.write_text("y,a\n" + "".join(f"{one},1\n{one},2\n" for one in labels.split(",")))
+    found = [line for line in read(path, classes="auto").notes() if "only in case" in line]
+    line = "labels that differ only in case or spaces: 'Yes', 'yes '"
+    assert found == [f"{line}; if they mean one class, write them alike"] * told
+
+
 def test_texts_that_are_nowhere_are_told(tmp_path):
     notes = table(tmp_path, ["1", "none", "2", "3", "4", "5"], na_values=["", "none", "w"]).notes()
     assert notes[-1] == "no column has these values: na_values=['w']"
