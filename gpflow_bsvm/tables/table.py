@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
 from .spelling import in_doubt
 from .survey import GROUPED, Survey
-from .text import open_formats
+from .text import Text, open_formats
 
 #: Default names of the label column.
 TARGETS = ("y", "target", "class", "label")
@@ -79,13 +80,17 @@ class Table:
         found = [name for name in names if name.lower() in TARGETS]
         if len(found) == 1:
             return replace(reading, target=found[0])
-        are_values = not found and any(name.lstrip("+-.")[:1].isdigit() for name in names)
-        hint = "; if these are the values of the first row, give names=[...]" * are_values
+        hint = "; if these are the values of the first row, give names=[...]"
         raise ValueError(
             f"which column of {path} holds the labels? Name it with target (--target COL); its "
             f"columns, {listed(names, 40)}, include {'more than one' if found else 'none'} of "
-            f"{', '.join(TARGETS)}{hint}"
+            f"{', '.join(TARGETS)}{hint * self._begins_with_values(reading)}"
         )
+
+    def _begins_with_values(self, reading: Reading) -> bool:
+        """:return: True if a text file may have no header: the name of a column is a fraction."""
+        fractions = [name for name in self.names if re.fullmatch(r"[+-]?\d+[.,]\d+", name)]
+        return bool(fractions) and reading.names is None and isinstance(self.files[0], Text)
 
     def _check_options(self) -> None:
         """:raise ValueError: for options that name missing columns or contradict each other."""
@@ -182,6 +187,9 @@ class Table:
         lines += self._of_oddities()
         others = [one for file in self.files for one in file.left_out]
         lines += [f"left out: {one}" for one in dict.fromkeys((*self._unnamed(), *others))]
+        if self._begins_with_values(self._reading):
+            first = listed(self.names, 12)
+            lines.append(f"the first row names the columns, {first}; if not, give names=[...]")
         if self.columns.classes is not None:
             classes = shortened(self.columns.classes, 12)
             lines.append(f"labels, {self.columns.target}: {classes}")

@@ -61,10 +61,13 @@ def test_times_with_a_zone_and_without_are_not_compared(tmp_path):
 @pytest.mark.parametrize(("first", "told"), [("-5.1,x,u", True), ("a,b,kind", False)])
 def test_a_first_line_that_may_be_a_row_is_told(tmp_path, first, told):
     path = tmp_path / "t.csv"
-    path.write_text(f"{first}\n4.9,z,v\n")
+    path.write_text(f"{first}\n4.9,z,v\n4.8,z,w\n")
     with pytest.raises(ValueError, match="which column of") as error:
         Table([str(path)], Reading(classes="auto"), labelled=True)
     assert ("if these are the values of the first row, give names=" in str(error.value)) == told
+    reading = Reading(first.split(",")[2], classes="auto", words=True)
+    notes = Table([str(path)], reading, labelled=True).notes()
+    assert any("the first row names the columns" in note for note in notes) == told
 
 
 def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
