@@ -43,7 +43,7 @@ LENGTHSCALES = (0.4, 0.6, 1.0, 1.6)
 
 
 def kernel_multiples(model: Model) -> list[dict[str, Any]]:
-    """:return: by name, multiples of the kernel's trainable variances and lengthscales."""
+    """:return: multiples of the kernel's trainable variances and lengthscales, by name."""
     now = {n: v for n, v in Hyperparameters(model).values().items() if n.startswith(".kernel")}
     grids = []
     for ending, multiples in ((".variance", VARIANCES), (".lengthscales", LENGTHSCALES)):

@@ -95,8 +95,8 @@ def _predict(args: argparse.Namespace) -> int:
 
 def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
     """
-    :return: what a model file stores, read before the slow import of TensorFlow: the training
-        columns (numbered for a sparse file), and fields of `Reading`.
+    :return: the training columns (numbered for a sparse file) and the fields of `Reading` that a
+        model file stores, read before the slow import of TensorFlow.
     """
     try:
         content = read_archive(path)[0]["content"]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..notices import LEVEL, quiet
+from ..notices import LEVEL
 from ..tables.labels import look_like_numbers
 from ..tables.paths import about_folder, find_files
 from ..tables.reading import Reading
@@ -208,12 +208,10 @@ def integer(least: int) -> Callable[[str], int]:
 def import_quietly() -> None:
     """Import TensorFlow without its messages, and restrict its logging to errors."""
     os.environ.setdefault(LEVEL, "3")
-    with quiet():
-        import check_shapes  # imports TensorFlow
-    # GPflow would take 2 s to write shapes into its docstrings.
-    check_shapes.set_rewrite_docstrings(None)
-    import gpflow_bsvm.quiet  # noqa: F401
+    import gpflow_bsvm.quiet  # isort: skip  # noqa: F401 - imports TensorFlow without messages
+    import check_shapes
 
+    check_shapes.set_rewrite_docstrings(None)  # takes .5 s for the docstrings of this package
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
 

@@ -85,7 +85,7 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: for each model and loss, the number of sets on which no model is better, and the number
+    :return: the number of sets on which no model is better, for each model and loss, and the number
         of all sets; empty for a single set.
     """
     if len(shown) < 2:

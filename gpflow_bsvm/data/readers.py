@@ -79,7 +79,7 @@ class Reader(Source):
 
     @property
     def counted(self) -> bool:
-        """:return: see `Source`."""
+        """:return: True if the number of rows can be known, see `Source`."""
         return bool(self.finite) or self.known_rows is not None
 
     @property

@@ -41,7 +41,7 @@ _RARE_NUMBERS = [1 - 10.0**digits for digits in range(2, 16)]
 
 
 def rare_rows(cells: Any) -> Iterator[int]:
-    """:return: for each oddity of which one value is enough, the first row that shows it."""
+    """:return: the first row that shows an oddity, for each of which one value is enough."""
     rare = []
     if is_a(cells.type):
         texts = as_text(cells)

@@ -166,7 +166,7 @@ class Survey:
 
     def column(self, comma: bool) -> Column:
         """
-        :return: how to read the column; `comma` states that another one has a decimal comma.
+        :return: the way to read the column; `comma` states that another one has a decimal comma.
         :raise ValueError: if it cannot be read; the message has the reason and advice.
         """
         if self.name in self._reading.dates:
