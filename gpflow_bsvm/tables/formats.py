@@ -75,8 +75,7 @@ class Format:
         :raise ValueError: for missing columns, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.columns}):
-            other = "" if len(lost) < len(columns) else ": leave it out if it is another table"
-            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.columns)}{other}")
+            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.columns)}")
         own = [name for name in columns if name not in self.folders]
         with named(self.path):
             for batch in self._batches(own or self.names[:1], size):
