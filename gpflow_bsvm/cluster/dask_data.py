@@ -218,6 +218,11 @@ def _beside(X: Any, column: Any, name: str) -> Any:
         column = column.to_dask_array()
     elif not isinstance(column, array.Array):
         raise ValueError(f"{name} must be a Dask array or column, got {type(column).__name__}")
+    if name == "Y" and column.dtype.kind in "OUS":
+        raise ValueError(
+            f"the labels of a Dask array must be numbers, got dtype {column.dtype}: number them, "
+            'or give gpflow_bsvm.cluster.DaskFrame(frame, target=..., classes="auto")'
+        )
     column = column if column.ndim == 1 else column.rechunk({1: -1})
     known = np.isfinite(X.shape[0]) and np.isfinite(column.shape[0])
     if known and len(column) != len(X):
