@@ -32,8 +32,9 @@ def present_client() -> Any:
 class DaskReader(Reader):
     """
     Rows that Dask computes partition by partition. With a `dask.distributed.Client`, passes run on
-    the workers that hold the partitions, see `gpflow_bsvm.cluster`. Without a client, partitions
-    are read one by one.
+    the workers that hold the partitions, see `gpflow_bsvm.cluster`. Without a client, every pass,
+    and every group of minibatches, computes the partitions one by one, at some milliseconds each:
+    repartition small ones, and call `dask.persist` on rows that fit in memory.
 
     :ivar partitions: for each partition, Dask's `Delayed` of a `Piece` with its rows.
     """
