@@ -104,15 +104,12 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     except Exception as error:
         for part in getattr(kernel, "kernels", ()):
             values_of(part, X)
-        name = type(kernel).__name__
-        if not isinstance(error, _OF_SHAPES):
-            why = f"{type(error).__name__}: {_said(error)}"
-            raise ValueError(
-                f"the kernel {name} fails when called with rows of X: {why}"
-            ) from error
+        why = f"{type(error).__name__}: {_said(error)}"
+        if isinstance(error, _OF_SHAPES):
+            why = f"{_said(error)}; check its active_dims and the shapes of its parameters"
         raise ValueError(
-            f"the kernel {name} cannot be called with inputs of {X.shape[-1]} columns: "
-            f"{_said(error)}; check its active_dims and the shapes of its parameters"
+            f"the kernel {type(kernel).__name__} cannot be called with inputs of {X.shape[-1]} "
+            f"columns: {why}"
         ) from error
     return K, diagonal.T
 

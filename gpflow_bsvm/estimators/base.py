@@ -238,8 +238,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         `gpflow_bsvm.prediction` do this themselves if called with the estimator.
 
         :param rows: X [N, D], or (X, y) if `labelled`, or rows read piece by piece, as in `fit`.
-        :param sample_weight: [N], for rows of Dask arrays, which include their weights from then
-            on; others are given by `weights_in_fit`.
+        :param sample_weight: [N], only for Dask arrays; for other rows see `weights_in_fit`.
         :return: the scaled rows, with encoded labels if `labelled`.
         :raise ValueError: for labels not in `classes_`, columns unlike those in the fit, or (X, y)
             without `labelled`.

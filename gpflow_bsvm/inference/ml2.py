@@ -101,10 +101,7 @@ def check_optimizer(**options: Any) -> None:
                 f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
             )
         if getattr(value, "use_ema", False):
-            raise ValueError(
-                f"{name} has use_ema=True, but fits end with the latest values, not with averages: "
-                "leave use_ema out"
-            )
+            raise ValueError(f"{name} has use_ema=True, but no fit uses its averages: leave it out")
 
 
 class Given(NamedTuple):

@@ -75,7 +75,8 @@ class Format:
         :raise ValueError: for missing columns, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.columns}):
-            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.columns)}")
+            other = "" if len(lost) < len(columns) else ": leave it out if it is another table"
+            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.columns)}{other}")
         own = [name for name in columns if name not in self.folders]
         with named(self.path):
             for batch in self._batches(own or self.names[:1], size):
@@ -106,9 +107,7 @@ class Parquet(Format):
         self.types = dict(zip(self.names, schema.types))
         if written:  # shows categories of numbers, which the file schema omits
             schema = arrow.ipc.read_schema(arrow.py_buffer(base64.b64decode(written)))
-        self.words = [
-            field.name.strip() for field in schema if arrow.types.is_dictionary(field.type)
-        ]
+        self.words = [one.name.strip() for one in schema if arrow.types.is_dictionary(one.type)]
 
     def _open(self) -> Any:
         return parquet.ParquetFile(self.path, buffer_size=2**20, pre_buffer=False)

@@ -121,11 +121,6 @@ class Table:
         first.dates = {name: one for file in self.files for name, one in file.dates.items()}
         self._seen = {name: Survey(name, first, reading, starts) for name in there}
         for file in self.files:
-            if {*first.columns}.isdisjoint(file.columns):
-                raise ValueError(
-                    f"file {file.path} lacks all columns of {first.path}: leave it out if it is "
-                    "another table"
-                )
             starts.append((file.path, self.rows))
             for batch in file.batches([*self._seen], _ROWS):
                 for name, one in self._seen.items():
