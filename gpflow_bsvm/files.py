@@ -91,7 +91,8 @@ class Files(Reader):
                 yield Piece._make(self.columns.piece(batch, Origin(row, file.path)))
                 row += batch.num_rows
             if row == 0:
-                raise ValueError(f"file {file.path} has no rows; leave it out")
+                remedy = "leave it out" if len(self.paths) > 1 else "at least one is needed"
+                raise ValueError(f"file {file.path} has no rows; {remedy}")
 
 
 class CSVFiles(Files):

@@ -253,4 +253,9 @@ def show(text: str) -> None:
         text = (
             text.replace("±", "+-").replace("µ", "u").encode(encoding, "replace").decode(encoding)
         )
-    print(text, flush=True)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # `main` reports it
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from error

@@ -32,8 +32,9 @@ def present_client() -> Any:
 class DaskReader(Reader):
     """
     Rows that Dask computes partition by partition. With a `dask.distributed.Client`, passes run on
-    the workers that hold the partitions, see `gpflow_bsvm.cluster`. Without a client, partitions
-    are read one by one.
+    the workers that hold the partitions, see `gpflow_bsvm.cluster`. Without a client, every pass,
+    and every group of minibatches, computes the partitions one by one, at some milliseconds each:
+    repartition small ones, and call `dask.persist` on rows that fit in memory.
 
     :ivar partitions: for each partition, Dask's `Delayed` of a `Piece` with its rows.
     """
@@ -218,6 +219,11 @@ def _beside(X: Any, column: Any, name: str) -> Any:
         column = column.to_dask_array()
     elif not isinstance(column, array.Array):
         raise ValueError(f"{name} must be a Dask array or column, got {type(column).__name__}")
+    if name == "Y" and column.dtype.kind in "OUS":
+        raise ValueError(
+            f"the labels of a Dask array must be numbers, got dtype {column.dtype}: number them, "
+            'or give gpflow_bsvm.cluster.DaskFrame(frame, target=..., classes="auto")'
+        )
     column = column if column.ndim == 1 else column.rechunk({1: -1})
     known = np.isfinite(X.shape[0]) and np.isfinite(column.shape[0])
     if known and len(column) != len(X):

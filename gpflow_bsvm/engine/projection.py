@@ -34,6 +34,8 @@ from .shared_graph import Compiled
 
 #: Number of rows to check.
 _ROWS = 10
+#: Errors of a kernel that wrong `active_dims` or shapes of parameters may cause.
+_OF_SHAPES = (ValueError, IndexError, tf.errors.InvalidArgumentError, CheckShapesError)
 
 
 def check_kernel(kernel: Kernel, X: Any) -> None:
@@ -102,9 +104,12 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     except Exception as error:
         for part in getattr(kernel, "kernels", ()):
             values_of(part, X)
+        why = f"{type(error).__name__}: {_said(error)}"
+        if isinstance(error, _OF_SHAPES):
+            why = f"{_said(error)}; check its active_dims and the shapes of its parameters"
         raise ValueError(
             f"the kernel {type(kernel).__name__} cannot be called with inputs of {X.shape[-1]} "
-            f"columns: {_said(error)}; check its active_dims and the shapes of its parameters"
+            f"columns: {why}"
         ) from error
     return K, diagonal.T
 

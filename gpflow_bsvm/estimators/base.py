@@ -232,12 +232,13 @@ class BSVMEstimator(Attributes, BaseEstimator):
         inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
         return answer
 
-    def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
+    def as_model_sees(self, rows: Any, *, labelled: bool = False, sample_weight: Any = None) -> Any:
         """
         Convert rows to inputs of `model_`: scale X by `scaler_` and encode labels. Functions of
         `gpflow_bsvm.prediction` do this themselves if called with the estimator.
 
         :param rows: X [N, D], or (X, y) if `labelled`, or rows read piece by piece, as in `fit`.
+        :param sample_weight: [N], only for Dask arrays; for other rows see `weights_in_fit`.
         :return: the scaled rows, with encoded labels if `labelled`.
         :raise ValueError: for labels not in `classes_`, columns unlike those in the fit, or (X, y)
             without `labelled`.
@@ -245,7 +246,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         check_is_fitted(self)
         is_pair = isinstance(rows, tuple | list) and len(rows) == 2
         X, y = rows if labelled and is_pair else (rows, None)
-        source = source_of(X, y)
+        source = source_of(X, y, sample_weight)
         if source is not None:
             return open_later(source, self, labelled)
         if labelled:
@@ -268,7 +269,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """
         X, y = rows if isinstance(rows, tuple | list) else (rows, None)
         if source_of(X, y) is not None:
-            return sample_weight
+            return None
         y = np.ravel(y)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         return (weight * self._encoding()(y[:, None])[1])[:, 0]

@@ -343,13 +343,14 @@ class Streaming(CAVI):
                 "earlier rows with CAVI, or set forget=0"
             )
         # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
-        known = scaled_sites(natural, 0.0 if _is_as_constructed(model) else self.forget)
+        known = scaled_sites(natural, 0.0 if _is_as_constructed(model, natural) else self.forget)
         return Sweeps(self, model, ProjectedData(model, source), known)
 
 
-def _is_as_constructed(model: Any) -> bool:
+def _is_as_constructed(model: Model, natural: Natural) -> bool:
     """:return: True if q(u) is still GPflow's N(0, I), which no rows imply; the prior differs."""
-    if getattr(model, "whiten", True):
+    if np.any(natural.h):
         return False
-    identity = np.eye(model.q_mu.shape[0])
-    return not np.any(model.q_mu) and np.array_equal(model.q_sqrt, [identity] * model.q_shape[0])
+    Lz = model.prior_factor()
+    P = tf.matmul(Lz, Lz, transpose_a=True)  # of s = Lz^-1 u, rounded otherwise than q's
+    return bool(np.allclose(natural.P, P, atol=0.01 * np.max(P)))

@@ -90,7 +90,7 @@ class ML2(MinibatchAlgorithm):
 
 
 def check_optimizer(**options: Any) -> None:
-    """:raise ValueError: unless each option is a positive number or a Keras optimizer."""
+    """:raise ValueError: unless each is a positive number or a Keras optimizer without averages."""
     for name, value in options.items():
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         methods = ("apply_gradients", "build", "get_config")  # Keras's legacy ones lack `build`
@@ -100,6 +100,8 @@ def check_optimizer(**options: Any) -> None:
                 f"{name} must be a positive number, the rate of Adam, or a Keras optimizer such "
                 f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
             )
+        if getattr(value, "use_ema", False):
+            raise ValueError(f"{name} has use_ema=True, but no fit uses its averages: leave it out")
 
 
 class Given(NamedTuple):

@@ -345,8 +345,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         if issparse(Xnew):
             raise TypeError(
-                "predict_f needs a dense X: for sparse rows use "
-                "gpflow_bsvm.prediction.predict_marginals(model, X)"
+                "GPflow's methods of a model need a dense X: give X.toarray(), or use a function "
+                "such as gpflow_bsvm.prediction.predict_marginals, which takes sparse rows"
             )
         check_dtype(Xnew)
         X = tf.convert_to_tensor(Xnew, default_float())

@@ -74,10 +74,11 @@ def in_units_of_y(
             for name, labelled in _ROWS.items():
                 if given.arguments.get(name) is not None:
                     rows = given.arguments[name]
-                    given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
+                    weight = given.arguments.get("sample_weight")
+                    seen = model.as_model_sees(rows, labelled=labelled, sample_weight=weight)
+                    given.arguments[name] = seen
                     if labelled and "sample_weight" in signature.parameters:
-                        weight = model.weights_in_fit(rows, given.arguments.get("sample_weight"))
-                        given.arguments["sample_weight"] = weight
+                        given.arguments["sample_weight"] = model.weights_in_fit(rows, weight)
             answer = function(model.model_, *given.args[1:], **given.kwargs)
             if convert is None:
                 return answer

@@ -102,18 +102,22 @@ class Parquet(Format):
             schema = file.schema_arrow
             self.num_rows = file.metadata.num_rows
             written = (file.metadata.metadata or {}).get(b"ARROW:schema")
-        self.names = list(schema.names)
-        self.types = dict(zip(schema.names, schema.types))
+        self.names = [name.strip() for name in schema.names]
+        self._stored = dict(zip(self.names, schema.names))
+        self.types = dict(zip(self.names, schema.types))
         if written:  # shows categories of numbers, which the file schema omits
             schema = arrow.ipc.read_schema(arrow.py_buffer(base64.b64decode(written)))
-        self.words = [field.name for field in schema if arrow.types.is_dictionary(field.type)]
+        self.words = [one.name.strip() for one in schema if arrow.types.is_dictionary(one.type)]
 
     def _open(self) -> Any:
         return parquet.ParquetFile(self.path, buffer_size=2**20, pre_buffer=False)
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         with self._open() as file:
-            yield from file.iter_batches(batch_size=size, columns=list(columns))
+            stored = [self._stored[name] for name in columns]
+            for batch in file.iter_batches(batch_size=size, columns=stored):
+                cells = [batch.column(name) for name in stored]
+                yield arrow.RecordBatch.from_arrays(cells, [*columns])
 
 
 class SVMLight(Format):

@@ -199,7 +199,8 @@ class Survey:
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
             none = f"give na_values={odd!r} if these are missing values, " if few else ""
-            raise self._refusal("words", odd[:3], _AS_DATES + none)
+            what = "numbers" if self.fitting else "words"
+            raise self._refusal(what, odd[:3], _AS_DATES + none)
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
     def _mark_of_times(self, texts: Any) -> str:

@@ -136,8 +136,15 @@ class Text(formats.Format):
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         if self._spaced or self._skips:
-            return formats.in_batches(self._rows(), self.names, columns, size)
-        return self._fast(columns)
+            yield from formats.in_batches(self._rows(), self.names, columns, size)
+            return
+        try:
+            yield from self._fast(columns)
+        except arrow.ArrowInvalid as error:
+            if "Expected" in str(error):  # a row of another width: read again to find its line
+                for _ in self._rows():
+                    pass
+            raise
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
         last = self.names[-1]

@@ -1,5 +1,6 @@
 """The command line as a newcomer meets it: help at once, one line for an error, results on disk."""
 
+import errno
 import gc
 import io
 import json
@@ -345,3 +346,13 @@ def test_what_takes_part_is_explained_and_nothing_else(table, tmp_path, capsys, 
         out = capsys.readouterr().out
         told = [one for one in ("SVC", "VEM", "Adam", both, "BSVMClassifier") if one in out]
         assert told == there
+
+
+def test_output_to_a_full_disk_is_named(monkeypatch, capsys, table):
+    class Full(io.StringIO):
+        def flush(self):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert run("train", table, "--target", "kind", "--output", f"{table}.npz") == 2
+    assert "No space left on device: 'standard output'" in error_line(capsys)

@@ -111,3 +111,13 @@ def test_missing_values_of_training_are_missing_beside_those_given(of_a_folder, 
     data.write_text('"a","b"\n' + "".join(f'"r{n}",{n},1\n' for n in range(3)))
     assert run("predict", of_a_folder, data, "--output", output) == 0
     assert "names of rows" not in capsys.readouterr().out.replace("index, names of rows", "")
+
+
+@pytest.mark.parametrize(("text", "key"), [("a,b\n3.5,1\n", ("--id", "name")), ("a,b\n", ())])
+def test_a_single_file_is_not_to_be_left_out(model, capsys, text, key):
+    data = model.with_name("single.csv")
+    data.write_text(text)
+    assert run("predict", model, data, *key, "--output", model.with_name("s.csv")) == 2
+    error = capsys.readouterr().err
+    assert "lacks 'name'" in error if key else "has no rows; at least one is needed" in error
+    assert "leave it out" not in error

@@ -217,6 +217,13 @@ def test_bad_data_as_a_whole(client, arrays):
         EXACT.run(model, on_cluster(np.column_stack([X, Y]), Y))
 
 
+@pytest.mark.parametrize("kind", [str, object])
+def test_words_as_labels_need_a_frame(arrays, kind):
+    words = da.from_array(np.where(arrays[1][:, 0] > 0, "yes", "no").astype(kind), chunks=(CUTS,))
+    with pytest.raises(ValueError, match=r"labels of a Dask array must be .* give .*DaskFrame\("):
+        dask_reader(on_cluster(arrays[0])[0], words)
+
+
 def frame_of(arrays, npartitions=3):
     X, Y = arrays
     table = pd.DataFrame(X, columns=["a", "b"]).assign(y=np.where(Y[:, 0] > 0, "yes", "no"))

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.contracts import Model
-from gpflow_bsvm.inference import CAVI, SVI, VEM
+from gpflow_bsvm.inference import CAVI, SVI, VEM, Streaming
 
 MEMBERS = {name for name in {*vars(Model), *Model.__annotations__} if not name.startswith("_")}
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -27,11 +27,13 @@ class Only:
 
 
 @pytest.mark.parametrize(
-    "algorithm", [CAVI(), SVI(batch_size=20, max_steps=20), VEM(2)], ids=lambda a: type(a).__name__
+    "algorithm",
+    [CAVI(), SVI(batch_size=20, max_steps=20), VEM(2), Streaming()],
+    ids=lambda a: type(a).__name__,
 )
 def test_an_algorithm_and_a_prediction_ask_for_no_more(algorithm):
     kernel, hinge = gpflow.kernels.SquaredExponential(4.0), gb.likelihoods.Hinge()
-    whole = gb.models.BSVM(kernel, hinge, X[:9].copy())
+    whole = gb.models.BSVM(kernel, hinge, X[:9].copy(), whiten=False)
     listed = Only(gpflow.utilities.deepcopy(whole))
     for model in (whole, listed):
         algorithm.run(model, (X, Y), progress=False)

@@ -73,6 +73,30 @@ def test_so_by_fits_of_arrays_and_of_blocks(data, algorithm, name):
             algorithm.run(make_model(data, kernel=kernel, num_data=60), rows)
 
 
+class HidesAMethod(k.SquaredExponential):
+    """Of an attribute with the name of a method."""
+
+    def __init__(self):
+        super().__init__()
+        self.K_diag = 3.0
+
+
+def no_error_of_shapes(K, X, X2):
+    raise RuntimeError("no table of distances")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "why"),
+    [
+        (HidesAMethod(), "HidesAMethod .*: TypeError: 'float' object is not callable"),
+        (SE + Wrong(no_error_of_shapes), "Wrong .*: RuntimeError: no table of distances"),
+    ],
+)
+def test_an_error_that_is_not_of_shapes_is_shown(data, kernel, why):
+    with pytest.raises(ValueError, match=f"the kernel {why}$"):
+        CAVI().run(make_model(data, kernel=kernel), data)
+
+
 @pytest.mark.parametrize("far", [1e7, 1e9])
 @pytest.mark.parametrize("columns", [1, 2])
 def test_a_column_far_from_0_is_named(data, far, columns):

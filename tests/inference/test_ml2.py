@@ -265,6 +265,10 @@ def test_bad_input(data):
             {"optimizer": 0.0},
             "optimizer must be a positive number, the rate of Adam, or a Keras opti",
         ),
+        (
+            {"network_optimizer": OPTIMIZERS.Adam(use_ema=True)},
+            "network_optimizer has use_ema=True",
+        ),
         ({"network_optimizer": "adam"}, "network_optimizer must be a positive number"),
         ({"optimizer": OPTIMIZERS.Adam}, "optimizer must be a positive number"),
         ({"optimizer": OPTIMIZERS.legacy.Adam()}, "optimizer must be a positive number"),

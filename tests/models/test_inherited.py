@@ -6,6 +6,7 @@ import pickle
 import gpflow
 import numpy as np
 import pytest
+import scipy.sparse
 import tensorflow as tf
 from helpers import as_svgp, make_model, randomise
 
@@ -109,3 +110,11 @@ def test_hyperparameters_train_beside_the_step(data):
     model.natgrad_step(data)
     assert model.elbo(data).numpy() > start + 0.5
     assert model.kernel.lengthscales.numpy() != 1.0
+
+
+def test_sparse_rows_are_refused_in_words_of_every_method(data):
+    X, Y = scipy.sparse.csr_matrix(data[0]), data[1]
+    model = make_model(data)
+    for call in (lambda: model.elbo((X, Y)), lambda: model.training_loss((X, Y))):
+        with pytest.raises(TypeError, match=r"^GPflow's methods .* need a dense X: give X.toarray"):
+            call()

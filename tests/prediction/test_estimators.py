@@ -49,6 +49,12 @@ def test_rows_of_dask_are_taken_with_their_labels(moons):
     for name in ("predict_log_density", "leave_one_out_density"):
         function = getattr(gb.prediction, name)
         np.testing.assert_allclose(function(fitted, rows), function(fitted, moons), rtol=1e-12)
+    weight = np.linspace(0.5, 2, len(y))
+    found = gb.prediction.leave_one_out_density(
+        fitted, rows, sample_weight=array.from_array(weight, chunks=50)
+    )
+    own = gb.prediction.leave_one_out_density(fitted, moons, sample_weight=weight)
+    np.testing.assert_allclose(found, own, rtol=1e-12)
 
 
 def test_labels_of_an_estimators_rows_are_its_users(moons):

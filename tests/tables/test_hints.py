@@ -290,6 +290,11 @@ def test_the_day_of_the_run_is_no_date_of_a_table(tmp_path, word):
         table(tmp_path, ["2020-01-31", word, *["2020-02-01"] * 4], dates=["a"])
 
 
+def test_numbers_are_no_dates(tmp_path):
+    with pytest.raises(ValueError, match="'a' holds numbers such as '3'"):
+        table(tmp_path, ["3", "4", "60", "3", "4", "60"], dates=["a"])
+
+
 def test_a_number_for_nothing_in_svmlight(tmp_path):
     (tmp_path / "t.svm").write_text("1 1:2 2:-99\n2 1:-99.0\n")
     found = read(tmp_path / "t.svm", classes="auto", na_values=["-99"])

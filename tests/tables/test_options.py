@@ -59,6 +59,15 @@ def test_fractions_are_classes_where_that_is_said(tmp_path):
     assert read(path, classes="any").columns.classes == [0, 1]
 
 
+def test_blanks_around_names_of_parquet_columns_do_not_matter(tmp_path):
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({" a": [1.0, 2.0], "b": [3.0, 4.0], " label ": [1, -1]}), path)
+    found = Table([str(path)], Reading("label", features=["b", "a"]))
+    (batch,) = found.files[0].batches(found.columns.read, 9)
+    X, Y, *_ = found.columns.piece(batch, Origin(0, path))
+    assert X.tolist() == [[3, 1], [4, 2]] and Y.tolist() == [[1], [-1]]
+
+
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_short_fractions_are_classes_as_the_file_has_them(tmp_path, kind):
     """As a longer float, 0.1 has other digits: no label was then one of the classes."""
