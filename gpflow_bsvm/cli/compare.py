@@ -65,7 +65,8 @@ def add_to(subparsers: Any) -> None:
         metavar="DATA",
         default=list(DEFAULT_DATA),
         help=f"bundled set (default: {', '.join(DEFAULT_DATA)}; also digits), CSV, Parquet, ARFF "
-        "or svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
+        "or svmlight file, a directory of these, or name of a file in the directory "
+        "GPFLOW_BSVM_DATA",
     )
     task = "kind of labels: classes (the default), or numbers (bundled set: "
     task += f"{DEFAULT_NUMBERS[0]}); required if labels may be either"
