@@ -218,6 +218,14 @@ def further_levels() -> str:
     )
 
 
+@claim(GUIDE + "probabilities.md")
+def merged_rows() -> str:
+    """As many rows as are sorted and merged."""
+    from gpflow_bsvm.estimators.inputs import MERGE_ROWS
+
+    return f"This holds for up to {MERGE_ROWS:_} rows, in memory or in files".replace("_", " ")
+
+
 @claim(GUIDE + "large-data.md")
 def inducing_points() -> str:
     """What `training.grow` allows: of levels a class has two functions, of two classes both one."""
