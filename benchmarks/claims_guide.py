@@ -213,9 +213,17 @@ def further_levels() -> str:
     first, last = (round(int(ROWS_AT_LAST * np.exp(end)), -2) for end in halfway)
     t = [f"{level:.4f}".removeprefix("0") for level in levels_for(np.inf).t[[0, -1]]]
     return (
-        f"`BSVMClassifier` adds thresholds from {first} rows on, and more from {last} rows on, up "
-        f"to {levels_for(np.inf).t.size} between {t[0]} and {t[1]}"
+        f"`BSVMClassifier` adds thresholds from about {first} rows on, and more from about {last}, "
+        f"up to {levels_for(np.inf).t.size} between {t[0]} and {t[1]}"
     )
+
+
+@claim(GUIDE + "probabilities.md")
+def merged_rows() -> str:
+    """As many rows as are sorted and merged."""
+    from gpflow_bsvm.estimators.inputs import MERGE_ROWS
+
+    return f"This holds for up to {MERGE_ROWS:_} rows, in memory or in files".replace("_", " ")
 
 
 @claim(GUIDE + "large-data.md")

@@ -65,7 +65,8 @@ def add_to(subparsers: Any) -> None:
         metavar="DATA",
         default=list(DEFAULT_DATA),
         help=f"bundled set (default: {', '.join(DEFAULT_DATA)}; also digits), CSV, Parquet, ARFF "
-        "or svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
+        "or svmlight file, a directory of these, or name of a file in the directory "
+        "GPFLOW_BSVM_DATA",
     )
     task = "kind of labels: classes (the default), or numbers (bundled set: "
     task += f"{DEFAULT_NUMBERS[0]}); required if labels may be either"
@@ -142,7 +143,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
         shared.read_table(shared.find_and_show(name), args)
-    args.task = args.task or shared.TASKS[0]
+    args.task = args.task or shared.TASKS[{*args.data} <= {*DEFAULT_NUMBERS}]
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         shared.check_output(args.output / name, files)
     if (args.output / "results.json").is_file():

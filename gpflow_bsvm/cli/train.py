@@ -77,10 +77,10 @@ def _train(args: argparse.Namespace) -> int:
             shutil.rmtree(kept, ignore_errors=True)
         raise
     shutil.rmtree(kept, ignore_errors=True)
+    points = "" if args.linear else f", {estimator.num_inducing_} inducing points"
     show(
-        f"{table.rows} rows, {estimator.n_features_in_} columns, "
-        f"{_about(estimator)}, {estimator.model_.q_shape[1]} inducing points; written "
-        f"to {args.output}"
+        f"{table.rows} rows, {estimator.n_features_in_} columns, {_about(estimator)}{points}; "
+        f"written to {args.output}"
     )
     return 0
 

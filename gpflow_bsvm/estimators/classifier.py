@@ -143,8 +143,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
         :param classes: all labels; None: the labels in the first call. If a class has no rows yet,
-            the model learns only that earlier rows do not belong to it. If all rows are of one
-            class, a warning is raised, because nothing can be learned or selected.
+            the model learns only that earlier rows do not belong to it. (If rows are read piece by
+            piece, the first must include all classes.) If all rows are of one class, a warning is
+            raised, because nothing can be learned or selected.
         :param sample_weight: [N], as in `fit`; rows read piece by piece include their weights.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
         :raise ValueError: as in `fit`; for labels, classes or columns unlike those in the first

@@ -193,7 +193,8 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -
     span = high - low
     narrow = np.flatnonzero((span > 0) & (span < LEAST_SPAN * scaler.scale_))
     far = np.abs(X[:, narrow] - middle[narrow]) > FAR_SPANS * span[narrow]
-    if not len(columns := narrow[far.mean(axis=0) < FEW]):
+    few = (far.mean(axis=0) < FEW) | (far.sum(axis=0) == 1)
+    if not len(columns := narrow[few]):
         return
     names = range(X.shape[1]) if names is None else names
     told = listed(names[column] for column in columns)

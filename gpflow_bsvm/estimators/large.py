@@ -299,7 +299,10 @@ def _learn_inputs(
     data = inputs.counted(X, np.asarray(Y, X.dtype), weight)
     inputs.warn_of_little_weight(data[2])
     data = inputs.merge_equal(data)
-    scaler = found.scaler(encoding(found.values[:, None])[1])
+    if found.is_complete:  # as in memory, to the last bit: k-means enlarges rounding errors
+        scaler = inputs.make_scaler(data[0], data[2])
+    else:
+        scaler = found.scaler(encoding(found.values[:, None])[1])
     sample: tuple[Data, Sequence[int]] = estimator._learn_scale(data, scaler, names)
     return sample
 

@@ -44,8 +44,8 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     export includes its standardization, and its probabilities are in the order of `classes_`. A
     model's probabilities are as in `gpflow_bsvm.prediction.predict_probabilities`: only P(y = 1)
     for two classes.
-    `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow, and checks nothing: a
-    row with NaN gives NaN.
+    `loaded = tf.saved_model.load(directory)`, then `loaded.predict_proba(X)`, needs only TensorFlow
+    (which fails without the name `loaded`), and checks nothing: a row with NaN gives NaN.
 
     The directory's file `about.json` holds "classes" (the labels; null for a model), "features"
     (the column names, if X was a data frame in the fit) and "version".

@@ -70,10 +70,11 @@ def test_compare(folder, capsys):
     assert (out / "rows.png").is_file() and "Reliability: share of labels" in page.read_text()
 
 
-def test_the_default_regressors(folder, monkeypatch):
+@pytest.mark.parametrize("how", [["--task", "regression"], ["diabetes"]])
+def test_the_default_regressors(folder, monkeypatch, how):
     seen = []
     monkeypatch.setattr(Comparison, "run", lambda self, *how: seen.append(self))
-    run("compare", "--task", "regression", "--output", folder / "some")
+    run("compare", *how, "--output", folder / "some")
     (done,) = seen
     assert done.dataset.name == "diabetes" and done.labels.size == 0
     assert done.models == ["bsvm", "svgp", "BSVMRegressor", "svr", "boosting"]

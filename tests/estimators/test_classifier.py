@@ -176,6 +176,8 @@ def test_few_values_that_determine_a_scale_are_told():
         classifier.fit(X, y)
     with pytest.warns(UserWarning, match="few values determine the scale of column age of X"):
         classifier.fit(pd.DataFrame(X, columns=["age", "b", "c"]), y)
+    with pytest.warns(UserWarning, match="few values determine the scale of column 0 of X, such"):
+        classifier.fit(X[:60], y[:60])  # one value is few, in a small table too
 
 
 @pytest.mark.parametrize("kind", [float, object])
