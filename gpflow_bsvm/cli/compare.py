@@ -201,8 +201,7 @@ def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
     peers = sum(report.seconds_of_peers(one) for one in comparisons)
     if not peers:
         return f"took {took:.0f} s"
-    times = f"{took / peers:.1f} times each set's slowest fits of another package ({peers:.0f} s)"
-    return f"took {took:.0f} s, {times}"
+    return f"took {took:.0f} s; fits of the slowest other package: {peers:.0f} s"
 
 
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:

@@ -118,7 +118,7 @@ def _as_rbf(kernel: Kernel) -> tuple[float, float]:
 
 
 class Start(NamedTuple):
-    """Initial likelihood and kernel of a Bayesian SVM: `Hinge(penalty)` and a new kernel."""
+    """A kernel and a penalty (of `Hinge`), the initial values of a Bayesian SVM."""
 
     kernel: Kernel
     penalty: float

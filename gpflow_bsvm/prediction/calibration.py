@@ -58,7 +58,7 @@ def leave_one_out(
     :param data: X [N, D] and Y [N, P], as in the fit.
     :param sample_weight: [N], as in the fit.
     :return: mean and variance of f(x_n) without datum n, both [N, L]. A row of weight 2 is left out
-        as a whole. Of two equal rows, only one is left out.
+        as a whole. If a row occurs twice, its copy stays in.
     :raise ValueError: for bad data.
     """
     f, _, _ = _leave_out(model, open_all(model, data, sample_weight))

@@ -25,7 +25,7 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    "may mark missing values, such as -99 and -999": (
+    "may mark missing values, such as -99 or -999": (
         r"-9{2,}(\.0+)?",
         *(0, "if they do, give them as na_values=[...]"),
     ),

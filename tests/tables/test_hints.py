@@ -124,7 +124,7 @@ def test_zeros_before_a_number_are_no_digits_of_it(tmp_path):
 
 
 def test_nines_that_may_stand_for_nothing_are_told_where_that_can_be_said(tmp_path):
-    told = "numbers that may mark missing values, such as -99 and -999: a; if they do, give them"
+    told = "numbers that may mark missing values, such as -99 or -999: a; if they do, give them"
     texts = ["-999", "1", "2", "3", "4", "5"]
     assert table(tmp_path, texts).notes()[1] == f"{told} as na_values=[...]"
     assert not any("-999" in line for line in table(tmp_path, texts, na_values=["-999"]).notes())
@@ -145,7 +145,7 @@ def test_rare_values_are_told_wherever_they_are(tmp_path):
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{one},{one}\n" for one in texts))
     for name in ("t.csv", "t.parquet"):
         notes = read(tmp_path / name).notes()
-        assert any("such as -99 and -999: a, y; if they do" in line for line in notes)
+        assert any("such as -99 or -999: a, y; if they do" in line for line in notes)
     notes = read(tmp_path / "t.csv", na_values=["-999"]).notes()
     assert any("begin with 0: a, y; if they are" in line for line in notes)
     assert not any("-999" in line for line in notes)
