@@ -45,12 +45,12 @@ def fit(
     Fit a model's q at its current hyperparameters, with `CAVI` if sweeps over the data are
     affordable (up to 5e10 for rows * latent functions * inducing points^2), else with `SVI` in
     batches of 1000, for one epoch and at least 1000 steps. The same holds for finite data that are
-    read piece by piece: each sweep reads them again. Arrays on disk and Parquet files store their number of
-    rows; a pass counts those of CSV files and of lists of blocks. Data that may be endless (a
-    `tf.data.Dataset`, or other blocks without `num_rows`) need the model's `num_data`; `SVI` then
-    takes batches of 100, for one epoch, but at least 1000 and at most 5000 steps. The kernel does
-    not change, even if trainable; `VEM` learns it. q always changes, even if not trainable, as with
-    GPflow's `NaturalGradient`.
+    read piece by piece: each sweep reads them again. Arrays on disk and Parquet files store their
+    number of rows; a pass counts those of CSV files and of lists of blocks. Data that may be
+    endless (a `tf.data.Dataset`, or other blocks without `num_rows`) need the model's `num_data`;
+    `SVI` then takes batches of 100, for one epoch, but at least 1000 and at most 5000 steps. The
+    kernel does not change, even if trainable; `VEM` learns it. q always changes, even if not
+    trainable, as with GPflow's `NaturalGradient`.
 
     With at least 200 000 rows, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
     weighted to stand for all rows: this halves the number of sweeps.
