@@ -152,7 +152,7 @@ def test_rare_values_are_told_wherever_they_are(tmp_path):
     path = tmp_path / "two.csv"  # rare values of each kind, in rows that are read together
     path.write_text("a,y\n" + "".join(f"{one},1\n" for one in two[::-1]))
     told = " ".join(read(path, words=True).notes())
-    assert all(what in told for what in ("begin with 0: a", "too many digits", "-99 and -999: a"))
+    assert all(what in told for what in ("begin with 0: a", "too many digits", "-99 or -999: a"))
 
 
 def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):
