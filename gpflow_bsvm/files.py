@@ -97,9 +97,8 @@ class Files(Reader):
 
 class CSVFiles(Files):
     """
-    Rows of CSV files with a header line, any separator, and optional compression. The number of
-    rows is not known in advance; if necessary, a pass counts them. A file without a header needs
-    `names`::
+    Rows of CSV files with a header line, any separator, and optional compression. If necessary, a
+    pass counts the rows. A file without a header needs `names`::
 
         gpflow_bsvm.files.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """

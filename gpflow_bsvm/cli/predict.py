@@ -1,5 +1,4 @@
-"""`gpflow-bsvm predict`: predictions for a table's rows, written part by part to a file that is
-renamed when complete."""
+"""`gpflow-bsvm predict`: predictions for a table's rows, in a file that appears when complete."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-Code that the commands share: tables and the options that describe them, one-line errors, a quiet
-TensorFlow.
-"""
+"""What the commands share: tables and their options, one-line errors, a quiet TensorFlow."""
 
 from __future__ import annotations
 

@@ -106,8 +106,7 @@ def check_data(
     Check a training set (X, Y), or a part of it (which may have only one class).
 
     :return: X [N, D] and Y [N, P] as arrays.
-    :raise ValueError: for bad inputs, for X and Y of different lengths, or for labels that are
-        invalid for the likelihood.
+    :raise ValueError: for bad inputs or labels, or for X and Y of different lengths.
     """
     X = check_inputs(data[0], origin)
     Y = as_matrix(as_column(likelihood, data[1]), "Y", origin)
@@ -122,8 +121,7 @@ def check_weights(
 ) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones if None.
-    :raise ValueError: unless they are N finite non-negative numbers, not all zero (in a minibatch
-        they may be).
+    :raise ValueError: unless they are N finite non-negative numbers; all may be 0 in a minibatch.
     """
     dtype = gpflow.config.default_float()
     if sample_weight is None:

@@ -289,8 +289,7 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
         whose labels, if any, are ignored.
     :param size: rows per chunk; if None, see `chunk_rows`.
     :return: rows without labels.
-    :raise ValueError: if X is not finite or not as wide as the training data, or for a `size` below
-        1.
+    :raise ValueError: for X not finite or not as wide as in training, or for a `size` below 1.
     """
     if size is not None:
         check_whole(1, chunk_rows=size)

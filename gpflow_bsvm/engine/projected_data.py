@@ -191,8 +191,7 @@ def _has_tensor_float(gpu: Any) -> bool:
 
 class ProjectedData(Derived):
     """
-    The rows of a source as `Projected`, in chunks or minibatches, with the hyperparameters at
-    construction.
+    The rows of a source, projected with the hyperparameters at construction.
 
     :ivar dtype: precision of the features in `chunks`, and hence of the large products.
     """

@@ -43,8 +43,7 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     Call the kernel on a few rows.
 
     :param X: [N, D], the model's input: an array, or an object whose slices are arrays.
-    :raise ValueError: if the kernel rejects such rows, or its result is not a covariance; the
-        message names the kernel.
+    :raise ValueError: if the kernel rejects such rows or gives no covariance; the message names it.
     """
     X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
     K, diagonal = values_of(kernel, X)
@@ -94,8 +93,7 @@ def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
 def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: K(X) [..., N, N] and K_diag(X) [..., N].
-    :raise ValueError: if the kernel rejects such inputs; the message names the innermost failing
-        part.
+    :raise ValueError: if the kernel rejects X; the message names the innermost failing part.
     """
     how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
     called = with_active_dims(kernel)

@@ -52,8 +52,7 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: Candidates from soft to sharp. Levels estimate probabilities; a steep hinge is better for classes
-#: without overlap.
+#: Candidates from soft to sharp. Levels estimate probabilities; steep hinges suit separate classes.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
 LEVEL_PENALTIES = (1.0, 2.0, 8.0, 32.0)
 

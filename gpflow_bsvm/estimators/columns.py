@@ -35,8 +35,7 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     """
     Find the columns that a user's kernel needs unscaled: codes, and columns of `ChangePoints`,
     whose locations are in units of X. A column holds codes if a term of the kernel depends on it
-    but has no slope along it, as in `Coregion`, `Categorical` and custom kernels that test x and x'
-    for equality.
+    but has no slope along it, as in `Coregion`, `Categorical` and kernels that test x = x'.
 
     :param X: [N, D], unscaled.
     :param fill: see `inputs.medians`.

@@ -316,8 +316,7 @@ def scale_up(model: BSVM, factor: float) -> None:
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
     :return: the rows as inputs for the estimator's model, with labels if `labelled`.
-    :raise ValueError: for unknown labels. Reading raises it for columns that differ from those in
-        the fit.
+    :raise ValueError: for unknown labels; while reading, for columns unlike those in the fit.
     """
     names = getattr(estimator, "feature_names_in_", None)
     asked = Rows(labelled, estimator.n_features_in_, names)

@@ -39,8 +39,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
 
     A sparse `gpflow_bsvm.models.BSVM` on standardized features with the likelihood
     `gpflow_bsvm.likelihoods.OneClass`. Its penalty corresponds to scikit-learn's `OneClassSVM` with
-    the same kernel and `nu`. The kernel is not learned, because identical labels cannot determine a
-    kernel.
+    the same kernel and `nu`. The kernel is not learned: identical labels cannot determine it.
 
     :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4,
         whose lengthscale is the median distance of a row to its third neighbor.
@@ -93,8 +92,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
         Compute calibrated probabilities. Requires an earlier call of
-        `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)` with labels y in {-1,
-        1}.
+        `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)` with y in {-1, 1}.
 
         :return: [N, 2], probabilities of an outlier and of a row similar to the training rows.
         """

@@ -90,8 +90,7 @@ class Stages:
 
     def result(self, name: str, find: Callable[[], Any]) -> Any:
         """
-        :param find: the stage, a function that returns numbers, strings and arrays in nested
-            dictionaries and lists.
+        :param find: the stage, a function that returns numbers, strings and arrays, also nested.
         :return: its result, computed now or stored by an earlier process.
         :raise ValueError: if the stored result belongs to another fit.
         """

@@ -42,8 +42,7 @@ class ML2(MinibatchAlgorithm):
     Every `every`-th natural-gradient step is accompanied by a step of a Keras optimizer on the same
     rows, in one compiled loop. The parameters include the weights of a
     `gpflow_bsvm.deep.DeepKernel` (Wistuba & Rawat 2018, section 3.4); its regularization losses are
-    subtracted from the bound. If passes over all the data are affordable, `VEM` is quicker and
-    needs no rates.
+    subtracted from the bound. If passes over all the data are affordable, `VEM` is quicker.
 
     An optimizer step holds the whitened q(s), u = Lz s, fixed, while the paper's gradient (A.3)
     holds q(u) fixed. The paper takes 10 steps on q per step on the kernel; with 2, a quarter of the
@@ -63,8 +62,7 @@ class ML2(MinibatchAlgorithm):
         unconstrained parameters: a Keras optimizer, which is copied, or the rate of Adam (Kingma &
         Ba 2015). A group of steps without a finite bound is undone, and later steps are halved.
     :ivar network_optimizer: the same for network weights.
-    :ivar warm_up: number of initial steps on q alone, to protect a trained network from gradients
-        of an unfitted q.
+    :ivar warm_up: number of initial steps on q alone, which protect a trained network.
     """
 
     learns = True

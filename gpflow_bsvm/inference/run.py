@@ -110,8 +110,7 @@ class History:
     :ivar seconds: time since the start of the fit, without callbacks. Sweeps of `CAVI` in one graph
         call have the same time.
     :ivar learning_rate: learning rate of the step.
-    :ivar converged: whether the stopping rule was met, q differs from the prior, and no site is
-        clipped.
+    :ivar converged: whether the stopping rule was met, q is not the prior, and no site is clipped.
     :ivar clipped: number of sites at the end of the fit whose negative precision was replaced by 0,
         see `gpflow_bsvm.likelihoods.sites`.
     :ivar kernel_as_given: whether `gpflow_bsvm.fit` left a trainable kernel unchanged.

@@ -72,8 +72,7 @@ class VEM(Algorithm):
     :ivar max_steps: maximum number of rounds.
     :ivar sweeps: number of updates of the sites per round.
     :ivar iterations: maximum number of iterations per M step.
-    :ivar tol: stop when two successive rounds together raise F by less than `tol` times its
-        absolute value.
+    :ivar tol: stop when two successive rounds together raise F by less than `tol` times |F|.
     """
 
     learns = True

@@ -47,8 +47,7 @@ class BatchBSVM(BSVM):
     ) -> None:
         """
         :param data: X [N, D] and Y [N, P].
-        :param num_latent_gps: L; if None, the number that the likelihood needs, or the number of
-            columns of Y.
+        :param num_latent_gps: L; if None, what the likelihood needs, or Y's number of columns.
         :raise ValueError: as in `BSVM`, for bad data, and if N is too large for the memory.
         """
         X, Y = check_data(likelihood, data)

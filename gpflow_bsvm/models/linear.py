@@ -29,8 +29,7 @@ class WeightKernel(Kernel):
     a 1 is appended to x.
 
     :ivar variance: prior variance of independent weights, [] or [D'].
-    :ivar root: for dependent weights, the lower triangular factor of Sigma = root root^T, [D', D'];
-        not trainable.
+    :ivar root: for dependent weights, Sigma's lower Cholesky factor, [D', D']; not trainable.
     """
 
     def __init__(self, num_inputs: int, prior_covariance: Any = 1.0, bias: bool = True) -> None:

@@ -148,8 +148,7 @@ class SparseFeatures(gpflow.models.GPModel):
     def _labelled(self, data: RegressionData) -> RegressionData:
         """
         :return: X, and Y in the likelihood's format.
-        :raise ValueError: outside of graphs, for invalid labels or a float type other than GPflow's
-            default.
+        :raise ValueError: outside of graphs, for bad labels or another float type than GPflow's.
         """
         X = data[0]
         Y = as_column(self.likelihood, data[1])

@@ -186,8 +186,7 @@ def predict_f_given(
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :param sample_weight: [N], as in the fit; a row of weight 2 counts as two sites.
     :return: mean and variance of f, both [N', L].
-    :raise ValueError: for bad data, a lambda of the wrong shape or not positive, or no
-        `local_sites`.
+    :raise ValueError: for bad data, a lambda of wrong shape or not positive, or no `local_sites`.
     """
     check_hook(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data, sample_weight))

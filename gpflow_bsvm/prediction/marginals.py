@@ -30,8 +30,7 @@ def predict_marginals(
         ignored), see `gpflow_bsvm.data`.
     :param chunk_rows: rows per chunk; if None, about 16 MB of features.
     :return: mean and variance, both [N, L].
-    :raise ValueError: if X is not finite or not as wide as the training data, or for `chunk_rows`
-        below 1.
+    :raise ValueError: for X not finite or not as wide as in training, or `chunk_rows` below 1.
     """
     mean, variance = _predicted(model, X, chunk_rows)
     return mean.numpy(), variance.numpy()

@@ -122,8 +122,7 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
-    Variance of f(x) under q, averaged over latent functions. It is large far from the data of all
-    classes.
+    Variance of f(x) under q, averaged over latent functions. It is large far from all data.
 
     Arguments and errors are as in `gpflow_bsvm.prediction.predict_marginals`.
 

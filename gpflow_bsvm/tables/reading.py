@@ -49,8 +49,7 @@ class Reading:
     :ivar decimal: the decimal sign.
     :ivar thousands: the sign between groups of three digits.
     :ivar names: all column names of a CSV file without a header.
-    :ivar separator: field separator; None: the character that splits each of the first lines into
-        the same number of fields.
+    :ivar separator: field separator; None: the one that gives the first lines equally many fields.
     :ivar encoding: text encoding; None: as a byte order mark indicates, else UTF-8.
     """
 
