@@ -110,7 +110,7 @@ def test_constant_and_duplicate_columns_are_no_failure():
     ("likelihood", "Y", "match"),
     [
         (gpflow.likelihoods.Bernoulli(), np.arange(60) % 3.0, "labels must be in .0, 1. or in"),
-        (gpflow.likelihoods.Softmax(3), np.repeat("a", 60), "integers in 0..2, got a"),
+        (gpflow.likelihoods.Softmax(3), np.repeat("a", 60), "integers in 0..2, got 'a'"),
         (Quantile([0.2, 0.5, 0.8], tied=False), np.repeat("a", 60), "Y must hold numbers, got <U1"),
         (gpflow.likelihoods.Gaussian(), np.repeat("a", 60), "Y must hold numbers, got <U1"),
     ],

@@ -136,7 +136,7 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
     numbers = found if found.dtype.kind in "biuf" else np.full(len(found), np.nan)
     wrong = found[(numbers != np.round(numbers)) | (numbers < 0) | (numbers >= num_classes)]
     if len(wrong):
-        raise ValueError(f"{what} must be integers in 0..{num_classes - 1}, got {wrong[0]}")
+        raise ValueError(f"{what} must be integers in 0..{num_classes - 1}, got {wrong.item(0)!r}")
     return found
 
 
