@@ -41,6 +41,9 @@ FEW_ROWS = 1_000
 #: is tried if f's deviation is below this fraction of the noise's (f explains less than 8 % of y).
 STEEP = 8.0
 LITTLE_SAID = 0.3
+#: A later loss is tried if the first loss at its steepest is at most this many standard errors worse
+#: than at its best. Classes without overlap are like that; for others, the trial costs a tenth.
+NO_WORSE = 1.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
 
@@ -85,13 +88,37 @@ def _short(penalty: float) -> float:
 
 
 def between(among: Sequence[Candidate], place: float) -> Candidate:
-    """:return: the candidate at this position: penalties are interpolated, losses are not."""
+    """:return: the candidate at this position among those of one loss, with its penalty."""
     low = among[int(place)]
     high = among[math.ceil(place)]
-    if low.loss != high.loss:
-        return low
     penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
     return Candidate(low.loss, _short(penalty))
+
+
+def best_of(
+    score: Callable[[Candidate], held_out.HeldOut], among: Sequence[Candidate], first: Candidate
+) -> Candidate:
+    """
+    :return: the best penalty of the first loss, as in `held_out.find_peak`; or a later loss that is
+        better, if the steepest penalty of the first loss is no worse than `NO_WORSE` allows.
+    """
+    tried: dict[Candidate, held_out.HeldOut] = {}
+
+    def look(candidate: Candidate) -> held_out.HeldOut:
+        tried[candidate] = score(candidate)
+        return tried[candidate]
+
+    same_loss = [one for one in among if one.loss == first.loss]
+    place = held_out.find_peak(look, same_loss, first)
+    best = between(same_loss, place)
+    nearest = same_loss[round(place)]
+    steepest = same_loss[-1]
+    if steepest not in tried or tried[steepest].lead(tried[nearest]) < -NO_WORSE:
+        return best
+    for other in among[len(same_loss) :]:
+        if look(other).mean > tried[nearest].mean:
+            best = other
+    return best
 
 
 def choose(
@@ -143,7 +170,7 @@ def _choose_candidate(
         models[own.loss].likelihood.penalty.assign(candidate.penalty)
         return refits(models[own.loss], own.calibrates)
 
-    best = between(among, held_out.find_peak(score, among, first))
+    best = best_of(score, among, first)
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
     many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
     if best.loss != first.loss or (many and best != first):
