@@ -41,8 +41,8 @@ FEW_ROWS = 1_000
 #: is tried if f's deviation is below this fraction of the noise's (f explains less than 8 % of y).
 STEEP = 8.0
 LITTLE_SAID = 0.3
-#: A later loss is tried if the first loss at its steepest is at most this many standard errors worse
-#: than at its best. Classes without overlap are like that; for others, the trial costs a tenth.
+#: A later loss is tried if the first loss, at its steepest, is at most this many standard errors
+#: worse than at its best. This saves time where classes overlap.
 NO_WORSE = 1.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0

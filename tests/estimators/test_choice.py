@@ -75,9 +75,32 @@ def test_a_kernel_that_is_not_learned_keeps_its_scale(stripes, spec):
     np.testing.assert_array_equal(lengthscales, [1.0, 2.0])
 
 
+def of_nats(*nats):
+    """:return: a score function: these mean log densities, of rows that differ."""
+    among = choice.candidates("auto", "auto", False)
+    noise = np.random.default_rng(0).normal(size=(len(among), 9))
+    rows = dict(zip(among, np.array(nats)[:, None] + noise - noise.mean(axis=1, keepdims=True)))
+    return lambda one: held_out.HeldOut(rows[one], np.ones(9))
+
+
+@pytest.mark.parametrize(
+    "nats, best",
+    [
+        ((-9.0, -8.0, -5.0, -5.1, -1.0), 4),  # levels are best before their steepest
+        ((-9.0, -8.0, -5.0, -4.0, -1.0), 4),
+        ((-9.0, -8.0, -5.0, -4.0, -6.0), 3),
+        ((-9.0, -8.0, -5.0, -9.0, -1.0), 2),  # the hinge is not tried: the steepest are bad
+        ((-9.0, -4.0, -5.0, -5.0, -1.0), 1),  # nor where the steepest are not
+    ],
+)
+def test_the_hinge_is_tried_where_steep_levels_are_good(nats, best):
+    among = choice.candidates("auto", "auto", False)
+    assert choice.best_of(of_nats(*nats), among, among[1]) == among[best]
+
+
 def with_best(place, spec, rows, monkeypatch):
     """:return: the result of `choose` if this candidate is the best; the second learns first."""
-    monkeypatch.setattr(held_out, "find_peak", lambda score, among, first: float(place))
+    monkeypatch.setattr(choice, "best_of", lambda score, among, first: among[place])
     among = choice.candidates("auto", "auto", False)
     assert choice.first_of(among) == among[1] == (spec.loss, spec.penalty)
     return choice.choose(spec, among, rows)
