@@ -108,7 +108,7 @@ class History:
     :ivar step: step number, from 1.
     :ivar elbo: evidence lower bound after the step (in SVI, its estimate from the latest rows).
     :ivar seconds: time since the start of the fit, without callbacks. Sweeps of `CAVI` in one graph
-        call have the same time.
+        call have almost the same time.
     :ivar learning_rate: learning rate of the step.
     :ivar converged: whether the stopping rule was met, q is not the prior, and no site is clipped.
     :ivar clipped: number of sites at the end of the fit whose negative precision was replaced by 0,
