@@ -108,8 +108,8 @@ class CAVI(Algorithm):
     hyperparameters. One sweep is a natural-gradient step on all the data, of size rho = 1, halved
     until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory does
     not grow with N, apart from a fixed cache. If the likelihood depends only on differences between
-    latent functions (`shift_invariant`), each sweep ends by centering their means, because
-    natural-gradient steps alone do so slowly.
+    latent functions (`shift_invariant`), and these share features, each sweep ends by centering
+    their means, because natural-gradient steps alone do so slowly.
 
     With at least 2e5 feature entries (rows * latent functions * inducing points), large products
     are in single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites
@@ -318,8 +318,8 @@ class Streaming(CAVI):
     :ivar forget: in [0, 1], the weight of earlier rows. With 1, they count like new rows. With 0.9,
         for data that drift, rows from k calls ago have weight .9^k.
 
-    Options and errors are as in `CAVI`, except that new rows may lack a class, and that q may not be
-    a point. `forget` = 0 gives `CAVI` for a model without `num_data`.
+    Options and errors are as in `CAVI`, except that new rows may lack a class, and q may not be a
+    point. `forget` = 0 gives `CAVI` for a model without `num_data`.
     """
 
     takes_q = True

@@ -14,7 +14,7 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.config import default_float
-from gpflow.kernels import Kernel, MultioutputKernel
+from gpflow.kernels import Kernel, MultioutputKernel, SharedIndependent
 from gpflow.likelihoods import Likelihood
 from gpflow.posteriors import (
     BasePosterior,
@@ -128,6 +128,9 @@ class SparseFeatures(gpflow.models.GPModel):
     @property
     def num_feature_groups(self) -> int:
         """:return: 1 if all latent functions share kernel and inducing variable, else L."""
+        shared = gpflow.inducing_variables.SharedIndependentInducingVariables
+        if isinstance(self.kernel, SharedIndependent) and isinstance(self.inducing_variable, shared):
+            return 1
         return self.q_shape[0] if isinstance(self.kernel, MultioutputKernel) else 1
 
     @property
@@ -227,8 +230,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         kwargs.setdefault("num_latent_gps", number)
         super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
         self._check_features()
-
-    # --- the interface for the engine ---------------------------------------------------------
 
     @property
     def q_shape(self) -> tuple[int, int]:
