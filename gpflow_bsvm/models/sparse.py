@@ -128,8 +128,9 @@ class SparseFeatures(gpflow.models.GPModel):
     @property
     def num_feature_groups(self) -> int:
         """:return: 1 if all latent functions share kernel and inducing variable, else L."""
-        shared = gpflow.inducing_variables.SharedIndependentInducingVariables
-        if isinstance(self.kernel, SharedIndependent) and isinstance(self.inducing_variable, shared):
+        points = gpflow.inducing_variables.SharedIndependentInducingVariables
+        shared = isinstance(self.kernel, SharedIndependent)
+        if shared and isinstance(self.inducing_variable, points):
             return 1
         return self.q_shape[0] if isinstance(self.kernel, MultioutputKernel) else 1
 
