@@ -279,7 +279,9 @@ class Recorder:
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
         if self._callback is not None and isinstance(self._record, History):
-            self._stopped = self._callback(self._record.latest, self._record) is True
+            answer = self._callback(self._record.latest, self._record)
+            answer = answer.numpy() if hasattr(answer, "numpy") else answer  # of a tensor
+            self._stopped = isinstance(answer, bool | np.bool_) and bool(answer)
         if self._monitor is not None:
             self._monitor(self._record.latest)
         self._offer()

@@ -60,8 +60,8 @@ class LevelHinges(Classification, HingeSum):
         check_choice(LINKS, link=link)
         if link == "stationary" and not levels.shift_together:
             raise ValueError(
-                "link='stationary' needs levels that the latent functions can shift together, such "
-                f"as location_spread(), got W = {levels.W.round(3).tolist()}"
+                "link='stationary' needs more levels than latent functions, which can shift all "
+                f"levels equally, as in location_spread(), got W = {levels.W.round(3).tolist()}"
             )
         shape = {"input_dim": None, "observation_dim": 1} | shape
         shape["latent_dim"] = latent_dim * levels.num_latents

@@ -89,7 +89,7 @@ class Levels:
 
     @property
     def shift_together(self) -> bool:
-        """:return: True if some change of the latent functions shifts every f_k equally."""
+        """:return: True if fewer latent functions than levels can shift every f_k equally."""
         ones = np.ones(len(self.W))
         shift = np.linalg.lstsq(self.W, ones, rcond=None)[0]
         return len(ones) > self.num_latents and bool(np.allclose(self.W @ shift, ones))
