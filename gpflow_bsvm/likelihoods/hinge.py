@@ -75,10 +75,7 @@ class HingeSum(Penalized):
         normalizer: bool = False,
         **shape: int | None,
     ) -> None:
-        """
-        :param penalty: positive; for bound, normalizer and shape see `Penalized`.
-        :param W: [T, Q], coefficients of f in h; b: [T], constants in h.
-        """
+        """:param penalty: positive; for bound, normalizer and shape see `Penalized`."""
         super().__init__(penalty, bound, normalizer=normalizer, **shape)
         self.W = np.asarray(W, np.float64)
         self.b = np.asarray(b, np.float64)

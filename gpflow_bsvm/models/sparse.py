@@ -320,8 +320,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         sums = accumulate(self.likelihood, rows, f).sums
         self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))
 
-    # --- GPflow's methods, with this model's jitter --------------------------------------------
-
     @inherit_check_shapes
     def elbo(self, data: RegressionData) -> tf.Tensor:
         """As in `gpflow.models.SVGP`."""
