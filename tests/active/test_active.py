@@ -166,7 +166,7 @@ def test_only_the_kernels_that_are_given_are_compared():
 def test_a_candidate_changes_what_it_names_and_only_the_best_is_kept():
     """A penalty is not trainable, and a worse one is not kept; nor is the variance of another."""
     model = binary()
-    best_kernel(model, X[:12], Y[:12], [{".likelihood.penalty": 1e-2}])
+    best_kernel(model, X[:12], Y[:12], [{".likelihood.penalty": 0.3}])
     assert model.likelihood.penalty.numpy() == binary().likelihood.penalty.numpy()
     both = [{".kernel.variance": 0.1}, {".kernel.lengthscales": 1.1}]
     models = binary(), binary()
