@@ -74,7 +74,8 @@ def load(
     :param numbers: whether labels are numbers rather than classes.
     :param impute: whether to allow missing values, which stay NaN; indicator columns mark them.
     :param options: options of `gpflow_bsvm.files.Reading`.
-    :raise ValueError: if the set does not exist or cannot be used.
+    :raise FileNotFoundError: if the name ends like a file's, but there is no such file.
+    :raise ValueError: if there is no other set of this name, or the set cannot be used.
     """
     if name_or_path in BUNDLED:
         return _bundled(name_or_path)

@@ -46,8 +46,9 @@ class Files(Reader):
         :param options: further options for columns and files, see `Reading`.
         :raise ImportError: if pyarrow is missing.
         :raise FileNotFoundError: if there is no such file.
-        :raise ValueError: for missing, non-numeric or ambiguous columns; for a file without rows;
-            for a header of numbers other than 0, 1, 2, ... (unless `names` is given).
+        :raise ValueError: for missing, non-numeric or ambiguous columns; for a header of numbers
+            other than 0, 1, 2, ... (unless `names` is given); when rows are read, for a file
+            without rows.
         """
         require("pyarrow", extra="files")
         if not isinstance(path, Table):

@@ -64,7 +64,8 @@ def best_kernel(
 
     :param X: [n, D]; Y: [n, P]. The only row of a class does not count, because other rows cannot
         predict it. If no row counts, the kernel does not change.
-    :param candidates: values by name; None: `kernel_multiples` of the current kernel.
+    :param candidates: values by name, trainable or not; other parameters keep their values. None:
+        `kernel_multiples` of the current kernel.
     :raise ValueError: for a candidate with an unknown name.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
@@ -77,9 +78,10 @@ def best_kernel(
     counted = np.full(len(Y), True)
     if isinstance(model.likelihood, Classification):
         counted = has_company(Y, counted)
-    kept = (hyper.state(), model.natural())
+    start = kept = _values(model)
     try:
         for place in ({}, *candidates) if counted.any() else ({},):
+            _assign(start)
             multiple_assign(model, place)
             fit_from_prior(model, data)
             mean, variance = leave_one_out(model, data)
@@ -87,10 +89,18 @@ def best_kernel(
             score = log_p.numpy()[counted].sum() + float(hyper.log_prior_density())
             if score > best:
                 best = score
-                kept = (hyper.state(), model.natural())
+                kept = _values(model)
     finally:
-        hyper.assign(kept[0])
-        model.assign_natural(kept[1])
+        _assign(kept)
+
+
+def _values(model: Any) -> list[tuple[tf.Variable, AnyNDArray]]:
+    return [(variable, variable.numpy()) for variable in model.variables]
+
+
+def _assign(values: list[tuple[tf.Variable, AnyNDArray]]) -> None:
+    for variable, value in values:
+        variable.assign(value)
 
 
 def fit_from_prior(model: Model, data: Source | None) -> None:

@@ -130,7 +130,7 @@ class DaskFrame(DaskReader):
             index written by pandas.
         :param classes: labels of any type, which become numbers, as in `ParquetFiles`. "auto": a
             pass finds and sorts the labels; an ordered categorical keeps its order.
-        :raise ValueError: for missing columns.
+        :raise ValueError: for missing or non-numeric columns.
         """
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype

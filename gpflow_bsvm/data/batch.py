@@ -13,7 +13,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 T = TypeVar("T")
-#: Hexadecimal digits of a digest: two contents have equal digests with probability 1e-14.
+#: Hexadecimal digits of a digest: two contents have equal digests with probability 4e-15.
 _DIGITS = 12
 
 

@@ -67,7 +67,8 @@ class Algorithm(ABC):
         Fit the model. At the end, the model is in the state of the latest accepted step, even after
         an interrupt or an error (which is raised again). q changes even if `q_mu` and `q_sqrt` are
         not trainable: as with GPflow's `NaturalGradient`, the flag `trainable` only affects other
-        optimizers. If the stopping rule was not met, scikit-learn's `ConvergenceWarning` is issued.
+        optimizers. If `max_steps` end a fit before its stopping rule, scikit-learn's
+        `ConvergenceWarning` is issued.
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; or files, a batched
             `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), which are read again in

@@ -108,8 +108,8 @@ class CAVI(Algorithm):
     hyperparameters. One sweep is a natural-gradient step on all the data, of size rho = 1, halved
     until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory does
     not grow with N, apart from a fixed cache. If the likelihood depends only on differences between
-    latent functions (`shift_invariant`), each sweep ends by centering their means, because
-    natural-gradient steps alone do so slowly.
+    latent functions (`shift_invariant`), and these share features, each sweep ends by centering
+    their means, because natural-gradient steps alone do so slowly.
 
     With at least 2e5 feature entries (rows * latent functions * inducing points), large products
     are in single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites
@@ -119,7 +119,7 @@ class CAVI(Algorithm):
     :ivar max_steps: maximum number of sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. After halved steps, a
         further step of half the size must also gain this little. Augmented bounds need many small
-        steps: moments of f may be off by .5 % by default; with `tol` = 1e-9, four digits are right.
+        steps: moments of f may be off by 1 % by default; with `tol` = 1e-9, four digits are right.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 
@@ -318,7 +318,8 @@ class Streaming(CAVI):
     :ivar forget: in [0, 1], the weight of earlier rows. With 1, they count like new rows. With 0.9,
         for data that drift, rows from k calls ago have weight .9^k.
 
-    Options and errors are as in `CAVI`; `forget` = 0 gives `CAVI` itself.
+    Options and errors are as in `CAVI`, except that new rows may lack a class, and q may not be a
+    point. `forget` = 0 gives `CAVI` for a model without `num_data`.
     """
 
     takes_q = True
@@ -344,7 +345,8 @@ class Streaming(CAVI):
             )
         # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
         known = scaled_sites(natural, 0.0 if _is_as_constructed(model, natural) else self.forget)
-        return Sweeps(self, model, ProjectedData(model, source), known)
+        parts = [known] if np.any(known.h) or np.any(known.P) else []
+        return Sweeps(self, model, ProjectedData(model, source), *parts)
 
 
 def _is_as_constructed(model: Model, natural: Natural) -> bool:

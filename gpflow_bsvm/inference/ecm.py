@@ -34,7 +34,7 @@ class ECM(Algorithm):
         w_n, r_n at f_n = Phi_n s + m(x_n),    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T (r - w m).
 
     The sites are the likelihood's `point_sites`, for any bound. Each step raises the log posterior
-    log p(s) + sum_n log L(y_n | f_n). Its maximum is scikit-learn's support vector machine with C =
+    log p(s) + sum_n log L(y_n | f_n). For `Hinge`, its maximum is scikit-learn's SVC with C =
     penalty and the model's kernel, but without a bias. For a bias without a penalty, add a
     `Constant` kernel of large variance, or give the bias of `LinearBSVM` a large prior variance.
 

@@ -49,8 +49,7 @@ def fit(
     number of rows; a pass counts those of CSV files and of lists of blocks. Data that may be
     endless (a `tf.data.Dataset`, or other blocks without `num_rows`) need the model's `num_data`;
     `SVI` then takes batches of 100, for one epoch, but at least 1000 and at most 5000 steps. The
-    kernel does not change, even if trainable; `VEM` learns it. q always changes, even if not
-    trainable, as with GPflow's `NaturalGradient`.
+    kernel does not change, even if trainable; `VEM` learns it.
 
     With at least 200 000 rows, if q is the prior, `CAVI` starts from a fit to 20 000 random rows,
     weighted to stand for all rows: this halves the number of sweeps.

@@ -296,13 +296,13 @@ class SVI(MinibatchAlgorithm):
     Stochastic variational inference (Wenzel et al. 2017, Algorithm 1) for q, at fixed
     hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
     (0, 1] keeps the posterior positive definite. With Newton-like sites, as in
-    `Hinge(bound="exact")`, steps at large constant rates (above about 0.3) can oscillate. A
-    `tf.data.Dataset` may repeat endlessly; the model then needs `num_data`. For large batches (at
+    `Hinge(bound="exact")`, steps at large constant rates (above about 0.3) can oscillate. For a
+    `tf.data.Dataset`, which may repeat endlessly, the model needs `num_data`. For large batches (at
     least 1e5 feature entries, and no fewer rows than inducing points) and at most a million rows in
     all, products are in single precision: minibatch noise far exceeds rounding errors.
 
-    :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own batch size,
-        and a smaller last batch is filled up with rows of the next epoch).
+    :ivar batch_size: rows of a minibatch (a `tf.data.Dataset` has its own batch size, and a smaller
+        last batch is filled up with rows of the next epoch).
     :ivar max_steps: number of steps.
     :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number
         (from 0), a number, or "adaptive", for `Adaptive()`.

@@ -49,9 +49,9 @@ class ML2(MinibatchAlgorithm):
     steps led to the same bound on the data sets waveform, banana and splice.
 
     Records contain the hyperparameters except network weights; a record's `elbo` is an estimate
-    that includes the log prior density. If only q is trainable, `ML2` works as `SVI` (and `VEM` as
-    `CAVI`). Besides the errors of `run`, it raises ValueError if an initial value or its prior
-    density is not finite, and FloatingPointError if even the smallest steps give no finite q.
+    that includes the log prior density. If only q is trainable, `ML2` works as `SVI`. Besides the
+    errors of `run`, it raises ValueError if an initial value or its prior density is not finite,
+    and FloatingPointError if even the smallest steps give no finite q.
 
     :ivar batch_size: as in `SVI`; so are `seed` and `record_every`.
     :ivar max_steps: number of natural-gradient steps.

@@ -108,7 +108,7 @@ class History:
     :ivar step: step number, from 1.
     :ivar elbo: evidence lower bound after the step (in SVI, its estimate from the latest rows).
     :ivar seconds: time since the start of the fit, without callbacks. Sweeps of `CAVI` in one graph
-        call have the same time.
+        call have almost the same time.
     :ivar learning_rate: learning rate of the step.
     :ivar converged: whether the stopping rule was met, q is not the prior, and no site is clipped.
     :ivar clipped: number of sites at the end of the fit whose negative precision was replaced by 0,
@@ -279,7 +279,9 @@ class Recorder:
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
         if self._callback is not None and isinstance(self._record, History):
-            self._stopped = self._callback(self._record.latest, self._record) is True
+            answer = self._callback(self._record.latest, self._record)
+            answer = answer.numpy() if hasattr(answer, "numpy") else answer  # of a tensor
+            self._stopped = isinstance(answer, bool | np.bool_) and bool(answer)
         if self._monitor is not None:
             self._monitor(self._record.latest)
         self._offer()

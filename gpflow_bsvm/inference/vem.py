@@ -67,7 +67,7 @@ class VEM(Algorithm):
     Records contain F as `elbo`, and the hyperparameters. With at least 2e5 feature entries (rows *
     latent functions * inducing points), products are in single precision, unless `tol` is below
     1e-6. GPflow's priors and `trainable` flags are respected; if no hyperparameter is trainable,
-    `CAVI` runs. Non-finite hyperparameters or prior densities raise an error.
+    `CAVI()` runs. Non-finite hyperparameters or prior densities raise an error.
 
     :ivar max_steps: maximum number of rounds.
     :ivar sweeps: number of updates of the sites per round.

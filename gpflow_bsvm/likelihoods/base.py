@@ -58,9 +58,9 @@ _DEFINING = (
 
 class Hooks(Likelihood):
     """
-    Base class of the package's likelihoods. By default, an optional hook (a method beyond GPflow's)
-    does nothing, and a required hook raises an error. A custom likelihood needs only methods with
-    these names, not this base class. As in GPflow, F, Fmu and Fvar are [..., L], and Y is [..., P].
+    Base class of the package's likelihoods. By default, checks do nothing, and other hooks (methods
+    beyond GPflow's) raise an error. A custom likelihood needs only methods with these names, not
+    this base class. As in GPflow, F, Fmu and Fvar are [..., L], and Y is [..., P].
 
     :ivar sites_are_slopes: whether `sites` equal the derivatives of `variational_expectations`
         everywhere (no precision is replaced by 0), and can serve as gradients.
@@ -196,7 +196,7 @@ def sites(
     `variational_expectations` are differentiated automatically (Bonnet's and Price's theorems). If
     the likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its
     tails). A precision that is negative or not finite is set to 0: the posterior precision then
-    stays positive definite, and the mean at which the steps settle does not change.
+    stays positive definite, but steps settle where the ELBO is not maximal.
 
     :param likelihood: any GPflow likelihood.
     """

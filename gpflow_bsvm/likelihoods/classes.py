@@ -33,7 +33,7 @@ _SMALL = 1e-6
 
 @check_shapes("x: [batch...]", "return: [batch...]")
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
-    """:return: log Phi(x), accurate in both tails; NaN for NaN, unlike `logerfc`."""
+    """:return: log Phi(x), accurate in the left tail; NaN for NaN, unlike `logerfc`."""
     return tf.where(tf.math.is_nan(x), x, tfp.math.logerfc(-x * np.sqrt(0.5)) - np.log(2))
 
 
@@ -229,8 +229,8 @@ class Logistic(BinaryLikelihood):
 
 class CategoricalLikelihood(Classification):
     """
-    Base class of the multi-class likelihoods, with labels 0..C-1 in one column of any dtype, and by
-    default one latent function per class, `num_latent_gps=C`.
+    Base class of the multi-class likelihoods, with labels 0..C-1 in one column of any numeric
+    dtype, and by default one latent function per class, `num_latent_gps=C`.
 
     Training maximizes a pseudo-likelihood that is not normalized, as with `BinaryLikelihood`;
     prediction uses a proper categorical distribution. A subclass defines this distribution by

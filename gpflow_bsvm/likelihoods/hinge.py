@@ -75,10 +75,7 @@ class HingeSum(Penalized):
         normalizer: bool = False,
         **shape: int | None,
     ) -> None:
-        """
-        :param penalty: positive; for bound, normalizer and shape see `Penalized`.
-        :param W: [T, Q], coefficients of f in h; b: [T], constants in h.
-        """
+        """:param penalty: positive; for bound, normalizer and shape see `Penalized`."""
         super().__init__(penalty, bound, normalizer=normalizer, **shape)
         self.W = np.asarray(W, np.float64)
         self.b = np.asarray(b, np.float64)
@@ -360,7 +357,7 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
     This is not the mean over f of any p(y | f). In contrast, `conditional_mean`, means over draws
-    and mutual information normalize at each f. The results differ by up to .08.
+    and mutual information normalize at each f. The results differ most if f is uncertain.
 
     See `CategoricalLikelihood` for labels and normalization, and `Penalized` for `penalty` and
     `normalizer`; kappa is the product over classes of the kappa of `Hinge`.

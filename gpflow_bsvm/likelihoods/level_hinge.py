@@ -60,8 +60,8 @@ class LevelHinges(Classification, HingeSum):
         check_choice(LINKS, link=link)
         if link == "stationary" and not levels.shift_together:
             raise ValueError(
-                "link='stationary' needs levels that the latent functions can shift together, such "
-                f"as location_spread(), got W = {levels.W.round(3).tolist()}"
+                "link='stationary' needs more levels than latent functions, which can shift all "
+                f"levels equally, as in location_spread(), got W = {levels.W.round(3).tolist()}"
             )
         shape = {"input_dim": None, "observation_dim": 1} | shape
         shape["latent_dim"] = latent_dim * levels.num_latents
@@ -134,10 +134,9 @@ class LevelHinge(LevelHinges):
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-    a proper Bernoulli distribution; with link="stationary", P is the value at which another row at
-    x would not move the mean of f, see `log_odds`. `scale` and `offset` of logit P are 1 and 0
-    unless calibrated. `levels` defines the g_q: `location_spread` (Q = 2 or 1), or custom W and b,
-    such as W = I and b = 0 for levels that share only their prior.
+    a proper Bernoulli distribution; for link="stationary" see `log_odds`. `scale` and `offset` of
+    logit P are 1 and 0 unless calibrated. `levels` defines the g_q: `location_spread` (Q = 2 or 1),
+    or custom W and b, such as W = I and b = 0 for levels that share only their prior.
 
     See `BinaryLikelihood` for labels, and `HingeSum` for bounds and sites, which are exact if the
     g_q are independent under q, as models assume.

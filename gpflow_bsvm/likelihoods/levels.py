@@ -64,8 +64,8 @@ class Levels:
 
     def __post_init__(self) -> None:
         """
-        :raise ValueError: for levels that do not increase within (0, 1), or a W or b of the wrong
-            shape.
+        :raise ValueError: for levels that do not increase within (0, 1), a W or b that is not
+            finite or has the wrong shape, or a W of lower rank.
         """
         t, W, b = (np.asarray(part, np.float64) for part in (self.t, self.W, self.b))
         check_levels(t)
@@ -89,7 +89,7 @@ class Levels:
 
     @property
     def shift_together(self) -> bool:
-        """:return: True if some change of the latent functions shifts every f_k equally."""
+        """:return: True if fewer latent functions than levels can shift every f_k equally."""
         ones = np.ones(len(self.W))
         shift = np.linalg.lstsq(self.W, ones, rcond=None)[0]
         return len(ones) > self.num_latents and bool(np.allclose(self.W @ shift, ones))
@@ -133,7 +133,7 @@ class LocationSpread(Levels):
 def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> Levels:
     """
     f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. Given g_0 and g_1, logit P is
-    g_0 / (1 + spread g_1).
+    g_0 / |1 + spread g_1|.
 
     :param levels: the levels, or the number T >= 2 of levels evenly spaced from -4 to 4 in logit t.
     :param spread: prior standard deviation of the spread, relative to that of f; if 0, Q = 1.

@@ -31,7 +31,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     with two hinges and one latent function for each column of Y [N, P]. The density is normalized:
     the evidence therefore determines `penalty` and `epsilon`. Both are trainable:
     `gpflow_bsvm.inference.VEM` and `ML2` learn them, `CAVI` keeps them fixed. For a kernel of unit
-    prior variance, the mode is scikit-learn's SVR with C = penalty.
+    prior variance, the mode is scikit-learn's SVR with C = penalty, but without its bias.
 
     Prediction is in closed form. With q(f) = N(m, v), the mean of y is m, and its variance is v
     plus the noise variance

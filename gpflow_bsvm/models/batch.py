@@ -17,8 +17,8 @@ from ..data.checks import check_data
 from ..likelihoods.labels import num_latents
 from .sparse import BSVM, SparseOptions
 
-#: Number of N x N matrices in memory per latent function during a fit.
-_MATRICES = 10
+#: Number of N x N matrices in memory per latent function at the peak of a fit, as measured.
+_MATRICES = 20
 
 
 class BatchBSVM(BSVM):
@@ -28,7 +28,7 @@ class BatchBSVM(BSVM):
 
         f ~ GP(m, k),   q(f_1..f_N) Gaussian,   ELBO = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
-    at a cost of O(N^3) per sweep and O(N^2) memory: 5 000 points need about 3 GB and a few minutes.
+    at a cost of O(N^3) per sweep and O(N^2) memory: 5 000 points need about 5 GB and a few minutes.
 
     It is a `BSVM` with Z = X that stores its data, like `gpflow.models.VGP`: call `model.elbo()`,
     `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)` or `VEM().run(model)`

@@ -14,7 +14,7 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.config import default_float
-from gpflow.kernels import Kernel, MultioutputKernel
+from gpflow.kernels import Kernel, MultioutputKernel, SharedIndependent
 from gpflow.likelihoods import Likelihood
 from gpflow.posteriors import (
     BasePosterior,
@@ -128,6 +128,10 @@ class SparseFeatures(gpflow.models.GPModel):
     @property
     def num_feature_groups(self) -> int:
         """:return: 1 if all latent functions share kernel and inducing variable, else L."""
+        points = gpflow.inducing_variables.SharedIndependentInducingVariables
+        shared = isinstance(self.kernel, SharedIndependent)
+        if shared and isinstance(self.inducing_variable, points):
+            return 1
         return self.q_shape[0] if isinstance(self.kernel, MultioutputKernel) else 1
 
     @property
@@ -228,8 +232,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
         self._check_features()
 
-    # --- the interface for the engine ---------------------------------------------------------
-
     @property
     def q_shape(self) -> tuple[int, int]:
         """:return: number of latent functions L and of inducing points M."""
@@ -317,8 +319,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         f = marginals(rows.features.phi, solve(old))
         sums = accumulate(self.likelihood, rows, f).sums
         self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))
-
-    # --- GPflow's methods, with this model's jitter --------------------------------------------
 
     @inherit_check_shapes
     def elbo(self, data: RegressionData) -> tf.Tensor:

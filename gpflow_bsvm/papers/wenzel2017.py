@@ -160,7 +160,7 @@ def gaussian_mixture(
     max_iter: int = 100,
 ) -> AnyNDArray:
     """
-    Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
+    Means of a mixture of M Gaussians (a choice of Wenzel et al. 2017, section 5.5), by
     scikit-learn's expectation maximization, which is initialized by k-means and may warn
     (ConvergenceWarning). With full covariances it is no better than `kmeans`, and far slower.
 

@@ -10,7 +10,6 @@ depend on datum n. The link is then fitted to the labels by maximum likelihood: 
 = 1) = Phi((g f + d) ...), for more classes, the class probabilities of g f.
 
 The hyperparameters still depend on the datum that is left out; see the docs for the consequences.
-For held-out rows, the link is fitted to their marginals directly.
 """
 
 from __future__ import annotations

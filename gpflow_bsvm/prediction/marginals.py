@@ -28,7 +28,7 @@ def predict_marginals(
 
     :param X: [N, D], in memory or np.memmap; or files, a `tf.data.Dataset` or blocks (labels are
         ignored), see `gpflow_bsvm.data`.
-    :param chunk_rows: rows per chunk; if None, about 16 MB of features.
+    :param chunk_rows: rows per chunk; if None, at most about 16 MB of features.
     :return: mean and variance, both [N, L].
     :raise ValueError: for X not finite or not as wide as in training, or `chunk_rows` below 1.
     """

@@ -171,9 +171,9 @@ def draw_probabilities(
     """
     p(y = c | f_s) for the draws f_s of `draw_f`, with the same arguments and errors.
 
-    The mean over draws estimates `predict_probabilities`, with two exceptions. A scale of levels
-    other than 1 applies to the logit of an average over f, and `OneVsRest` likelihoods normalize
-    averages over f. Differences of .1 were seen.
+    The mean over draws estimates `predict_probabilities`, unless its link is not such a mean: that
+    of `OneClass`, of one-vs-rest likelihoods, and of levels with link="stationary" or with a scale
+    other than 1. Differences of .1 were seen.
 
     :return: probabilities of all classes.
     :raise ValueError: as in `gpflow_bsvm.prediction.variation_ratio`.

@@ -116,7 +116,7 @@ class HMC(Sampler):
     likelihood, as a reference for `Gibbs` and q. As in `Gibbs`, draws ignore the residual variance
     of a sparse model, and all rows must fit into memory.
 
-    :ivar num_draws: as in `Gibbs`; so are `num_chains` and `seed`.
+    :ivar num_draws: as in `Gibbs`; so are `num_chains` (at least 2) and `seed`.
     :ivar burn_in: number of initial draws to discard per chain; the step size adapts during four
         fifths of these.
     """

@@ -85,7 +85,7 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
 
     :param network: the Keras network of a `DeepKernel`, constructed as before, which receives the
         file's weights; a list of networks if there are several.
-    :raise FileNotFoundError: if there is no such file.
+    :raise OSError: if it cannot be read (FileNotFoundError if there is no such file).
     :raise ValueError: for a file of another kind, format or float type, for a damaged file, or for
         an unregistered class; the message names the file.
     """

@@ -47,14 +47,16 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     `loaded = tf.saved_model.load(directory)`, then `loaded.predict_proba(X)`, needs only TensorFlow
     (which fails without the name `loaded`), and checks nothing: a row with NaN gives NaN.
 
-    The directory's file `about.json` holds "classes" (the labels; null for a model), "features"
+    The directory's file `about.json` holds "classes" (a classifier's labels, else null), "features"
     (the column names, if X was a data frame in the fit) and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
     :param directory: a new or empty directory, which is written completely or not at all.
     :raise FileExistsError: if the directory is not empty.
     :raise OSError: if the directory cannot be written; the message names it.
-    :raise sklearn.exceptions.NotFittedError: for an unfitted classifier.
+    :raise TypeError: for another object.
+    :raise ValueError: for an estimator with `impute`.
+    :raise sklearn.exceptions.NotFittedError: for an unfitted estimator.
     """
     directory = Path(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -159,7 +161,8 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     width = estimator.n_features_in_
     standardise = shift_and_scale(estimator.scaler_, width)
     names = getattr(estimator, "feature_names_in_", None)
-    about = {"features": None if names is None else [str(name) for name in names]}
+    features = None if names is None else [str(name) for name in names]
+    about = {"classes": None, "features": features}
     if isinstance(estimator, BSVMRegressor):
         units = estimator.units_of_y
         finish = partial(_numbers, units)

@@ -161,3 +161,16 @@ def test_only_the_kernels_that_are_given_are_compared():
     assert model.kernel.lengthscales.numpy() == binary().kernel.lengthscales.numpy()
     with pytest.raises(ValueError, match=r"name '.kernel.scale': the parameters are .*variance"):
         best_kernel(model, X[:12], Y[:12], [{".kernel.scale": 1.0}])
+
+
+def test_a_candidate_changes_what_it_names_and_only_the_best_is_kept():
+    """A penalty is not trainable, and a worse one is not kept; nor is the variance of another."""
+    model = binary()
+    best_kernel(model, X[:12], Y[:12], [{".likelihood.penalty": 0.3}])
+    assert model.likelihood.penalty.numpy() == binary().likelihood.penalty.numpy()
+    both = [{".kernel.variance": 0.1}, {".kernel.lengthscales": 1.1}]
+    models = binary(), binary()
+    for one, candidates in zip(models, (both, both[::-1])):
+        best_kernel(one, X[:12], Y[:12], candidates)
+    assert_same_state(state(models[0]), state(models[1]), 1e-10)
+    assert models[0].kernel.lengthscales.numpy() == models[1].kernel.lengthscales.numpy()

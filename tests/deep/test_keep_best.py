@@ -4,6 +4,7 @@ import gpflow
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from gpflow.keras import tf_keras
 from helpers import assert_same_state, make_data, make_model, state
 
@@ -47,7 +48,10 @@ def test_without_patience_nothing_ends(data):
     assert best.number == 1  # what is not a number is no loss
 
 
-@pytest.mark.parametrize("answer, steps", [(True, 2), (1, 4)])
+@pytest.mark.parametrize(
+    "answer, steps",
+    [(True, 2), (np.True_, 2), (tf.constant(True), 2), (1, 4), (np.False_, 4), ([np.True_], 4)],
+)
 def test_true_and_nothing_else_ends_a_fit(data, answer, steps):
     history = CAVI(max_steps=4, tol=0).run(
         make_model(data), data, callback=lambda step, _: answer if step == 2 else None

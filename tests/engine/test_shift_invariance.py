@@ -95,7 +95,11 @@ def test_whose_shifts_cost_nothing(three):
         gpflow.inducing_variables.InducingPoints(three[0][:8].copy())
     )
     separate = gb.models.BSVM(kernel, CrammerSinger(3), variable, num_latent_gps=3)
-    assert shares_shifts(make(three, CrammerSinger(3)))
+    kernel = gpflow.kernels.SharedIndependent(gpflow.kernels.SquaredExponential(3.0), 3)
+    shared = gb.models.BSVM(kernel, CrammerSinger(3), variable)
+    plain = make(three, CrammerSinger(3))
+    assert shares_shifts(plain) and shares_shifts(shared)
+    assert CAVI().run(shared, three).elbo == CAVI().run(plain, three).elbo
     assert not shares_shifts(separate)
     assert not shares_shifts(make(three, OneVsRest(3)))
     assert not shares_shifts(make(three, Hinge(), num_latents=1))

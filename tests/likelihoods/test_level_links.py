@@ -92,7 +92,7 @@ def test_links_that_are_none():
     with pytest.raises(ValueError, match=r"one of 'integral', 'stationary', got 'probit'"):
         LevelHinge(link="probit")
     for levels in (independent((0.1, 0.5, 0.9)), independent([0.5])):
-        with pytest.raises(ValueError, match="shift together, such as location_spread"):
+        with pytest.raises(ValueError, match="shift all levels equally, as in location_spread"):
             LevelHinge(levels=levels, link="stationary")
 
 

@@ -82,6 +82,7 @@ def test_a_regressor_is_exported(rows, tmp_path):
     f = module.predict_f(X)
     for part, expected in zip(("mean", "variance"), gb.prediction.predict_marginals(regressor, X)):
         np.testing.assert_allclose(f[part], expected, rtol=0, atol=1e-9)
+    assert json.loads((tmp_path / "out" / "about.json").read_text())["classes"] is None
     with pytest.raises(ValueError, match="cannot impute"):
         gb.export(gb.BSVMRegressor(impute=True, num_inducing=5).fit(X, y), tmp_path / "no")
 

@@ -180,7 +180,7 @@ class LaplaceEvidence(MachineCriterion):
         quadratic slack:    L = C exp(-a / (1 - z))
 
     For linear slack, the kink of the loss is integrated exactly; if no row is on the margin, the
-    value is log Q*, and a warning is raised. For quadratic slack, the number a smooths the step in
+    second term is 0, and a warning is raised. For quadratic slack, the number a smooths the step in
     the loss's second derivative.
 
     :ivar smoothing: `a` above; 0: no smoothing.

@@ -27,10 +27,10 @@ class NormalizedHinge(BinaryLikelihood):
 
         p(y | f) = L(y | f) / (L(+1 | f) + L(-1 | f)),    L(y | f) = exp(-penalty max(0, 1 - y f)).
 
-    Between the margins this is logistic, 1 / (1 + exp(-2 penalty y f)); beyond them it tends to
-    1/2. It is therefore not log-concave: a site with a negative precision gets precision 0
-    (`gpflow_bsvm.likelihoods.sites`). With h(f) = log(1 + exp(-penalty min(2 |f|, 1 + |f|))) the
-    sum over labels is
+    Between the margins this is logistic, 1 / (1 + exp(-2 penalty y f)); beyond them, its log odds
+    have half this slope. It is therefore not log-concave: a site with a negative precision gets
+    precision 0 (`gpflow_bsvm.likelihoods.sites`). With h(f) = log(1 + exp(-penalty min(2 |f|, 1 +
+    |f|))) the sum over labels is
 
         log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f).
 
