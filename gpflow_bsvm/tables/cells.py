@@ -94,5 +94,6 @@ def _as_numbers(texts: Any) -> Any:
 
 def as_float(cells: Any) -> Any:
     """:return: the values, [n]; NaN for null."""
-    numbers = compute.cast(cells, arrow.float64(), safe=False)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
+    if cells.type != arrow.float16():  # pyarrow 15 cannot cast these
+        cells = compute.cast(cells, arrow.float64(), safe=False)
+    return np.asarray(cells.to_numpy(zero_copy_only=False), np.float64)
