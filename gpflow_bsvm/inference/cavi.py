@@ -212,7 +212,9 @@ class Sweeps(Run[SweepState, Step]):
 
     state: SweepState
 
-    def __init__(self, options: CAVI, model: Model, data: ProjectedData, *known: Natural) -> None:
+    def __init__(
+        self, options: CAVI, model: Model, data: ProjectedData, known: tuple[Natural, ...] = ()
+    ) -> None:
         """:param known: see `SweepState`."""
         super().__init__(options, model)
         self._data = data
@@ -345,8 +347,8 @@ class Streaming(CAVI):
             )
         # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
         known = scaled_sites(natural, 0.0 if _is_as_constructed(model, natural) else self.forget)
-        parts = [known] if np.any(known.h) or np.any(known.P) else []
-        return Sweeps(self, model, ProjectedData(model, source), *parts)
+        parts = (known,) if np.any(known.h) or np.any(known.P) else ()
+        return Sweeps(self, model, ProjectedData(model, source), parts)
 
 
 def _is_as_constructed(model: Model, natural: Natural) -> bool:
