@@ -81,7 +81,7 @@ def best_kernel(
     start = kept = _values(model)
     try:
         for place in ({}, *candidates) if counted.any() else ({},):
-            _assign(start)
+            _assign(model, start)
             multiple_assign(model, place)
             fit_from_prior(model, data)
             mean, variance = leave_one_out(model, data)
@@ -91,15 +91,15 @@ def best_kernel(
                 best = score
                 kept = _values(model)
     finally:
-        _assign(kept)
+        _assign(model, kept)
 
 
-def _values(model: Any) -> list[tuple[tf.Variable, AnyNDArray]]:
-    return [(variable, variable.numpy()) for variable in model.variables]
+def _values(model: Any) -> list[AnyNDArray]:
+    return [variable.numpy() for variable in model.variables]
 
 
-def _assign(values: list[tuple[tf.Variable, AnyNDArray]]) -> None:
-    for variable, value in values:
+def _assign(model: Any, values: list[AnyNDArray]) -> None:
+    for variable, value in zip(model.variables, values):
         variable.assign(value)
 
 

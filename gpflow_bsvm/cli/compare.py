@@ -143,7 +143,9 @@ def _look_at_files(args: argparse.Namespace) -> None:
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
         shared.read_table(shared.find_and_show(name), args)
-    args.task = args.task or shared.TASKS[{*args.data} <= {*DEFAULT_NUMBERS}]
+    classes, numbers = shared.TASKS
+    of_numbers = {*args.data} <= {*DEFAULT_NUMBERS}
+    args.task = args.task or (numbers if of_numbers else classes)
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         shared.check_output(args.output / name, files)
     if (args.output / "results.json").is_file():

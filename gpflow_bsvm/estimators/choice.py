@@ -41,7 +41,7 @@ FEW_ROWS = 1_000
 #: is tried if f's deviation is below this fraction of the noise's (f explains less than 8 % of y).
 STEEP = 8.0
 LITTLE_SAID = 0.3
-#: A later loss is tried if the first loss, at its steepest, is at most this many standard errors
+#: The other loss is tried if the first loss, at its steepest, is at most this many standard errors
 #: worse than at its best. This saves time where classes overlap.
 NO_WORSE = 1.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
@@ -99,8 +99,9 @@ def best_of(
     score: Callable[[Candidate], held_out.HeldOut], among: Sequence[Candidate], first: Candidate
 ) -> Candidate:
     """
-    :return: the best penalty of the first loss, as in `held_out.find_peak`; or a later loss that is
-        better, if the steepest penalty of the first loss is no worse than `NO_WORSE` allows.
+    :return: the best penalty of the first loss, as in `held_out.find_peak`; or the last candidate,
+        if it has another loss and is better. It is not tried if the steepest penalty of the first
+        loss is worse than `NO_WORSE` allows.
     """
     tried: dict[Candidate, held_out.HeldOut] = {}
 
@@ -115,9 +116,9 @@ def best_of(
     steepest = same_loss[-1]
     if steepest not in tried or tried[steepest].lead(tried[nearest]) < -NO_WORSE:
         return best
-    for other in among[len(same_loss) :]:
-        if look(other).mean > tried[nearest].mean:
-            best = other
+    other = among[-1]
+    if other.loss != first.loss and look(other).mean > tried[nearest].mean:
+        return other
     return best
 
 

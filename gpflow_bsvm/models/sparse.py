@@ -129,10 +129,10 @@ class SparseFeatures(gpflow.models.GPModel):
     def num_feature_groups(self) -> int:
         """:return: 1 if all latent functions share kernel and inducing variable, else L."""
         points = gpflow.inducing_variables.SharedIndependentInducingVariables
-        shared = isinstance(self.kernel, SharedIndependent)
-        if shared and isinstance(self.inducing_variable, points):
-            return 1
-        return self.q_shape[0] if isinstance(self.kernel, MultioutputKernel) else 1
+        shares = not isinstance(self.kernel, MultioutputKernel)
+        if isinstance(self.kernel, SharedIndependent):
+            shares = isinstance(self.inducing_variable, points)
+        return 1 if shares else self.q_shape[0]
 
     @property
     def prior(self) -> Prior:
