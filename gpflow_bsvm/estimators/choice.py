@@ -44,15 +44,23 @@ LITTLE_SAID = 0.3
 #: The other loss is tried if the first loss, at its steepest, is at most this many standard errors
 #: worse than at its best. This saves time where classes overlap.
 NO_WORSE = 1.0
+#: A kernel that is not learned is chosen unless it is this many standard errors worse than the
+#: learned one: only the learned kernel has seen the held-out rows.
+NOT_LEARNED = 2.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
 
 
 class Candidate(NamedTuple):
-    """A loss and its penalty."""
+    """
+    A loss and its penalty.
+
+    :ivar learned: whether the kernel is learned; if not, it is at the medians of its priors.
+    """
 
     loss: str
     penalty: float
+    learned: bool = True
 
 
 #: Candidates from soft to sharp. Levels estimate probabilities; steep hinges suit separate classes.
@@ -70,7 +78,7 @@ def candidates(
     part = num_levels / NUM_LEVELS
     levels = tuple(Candidate("levels", _short(part * slope)) for slope in LEVEL_PENALTIES)
     if len(losses) > 1:
-        return (*levels, HINGES[-1])
+        return (*levels, HINGES[-1], HINGES[-1]._replace(learned=False))
     return levels if losses == ("levels",) else HINGES
 
 
@@ -99,9 +107,9 @@ def best_of(
     score: Callable[[Candidate], held_out.HeldOut], among: Sequence[Candidate], first: Candidate
 ) -> Candidate:
     """
-    :return: the best penalty of the first loss, as in `held_out.find_peak`; or the last candidate,
-        if it has another loss and is better. It is not tried if the steepest penalty of the first
-        loss is worse than `NO_WORSE` allows.
+    :return: the best penalty of the first loss, as in `held_out.find_peak`; or a candidate with
+        another loss that is better, or not learned and not much worse. These are not tried if the
+        steepest penalty of the first loss is worse than `NO_WORSE` allows.
     """
     tried: dict[Candidate, held_out.HeldOut] = {}
 
@@ -112,13 +120,15 @@ def best_of(
     same_loss = [one for one in among if one.loss == first.loss]
     place = held_out.find_peak(look, same_loss, first)
     best = between(same_loss, place)
-    nearest = same_loss[round(place)]
+    leader = tried[same_loss[round(place)]]
     steepest = same_loss[-1]
-    if steepest not in tried or tried[steepest].lead(tried[nearest]) < -NO_WORSE:
+    if steepest not in tried or tried[steepest].lead(leader) < -NO_WORSE:
         return best
-    other = among[-1]
-    if other.loss != first.loss and look(other).mean > tried[nearest].mean:
-        return other
+    for other in among[len(same_loss) :]:
+        found = look(other)
+        if found.lead(leader) > (0.0 if other.learned else -NOT_LEARNED):
+            best = other
+            leader = found
     return best
 
 
@@ -161,11 +171,17 @@ def _choose_candidate(
     spec = spec._replace(Z=_inducing_points(begun.model))
     models = {first.loss: copied(begun.model)}  # whose link is fitted to folds
     refits = held_out.Refits(part, begun.model)
+    many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
+    if many or spec.kernel is not None or not spec.learn_kernel:
+        among = [one for one in among if one.learned]
 
     def score(candidate: Candidate) -> held_out.HeldOut:
-        text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}"
+        kernel = "" if candidate.learned else ", kernel not learned"
+        text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
         spec.stages.bar.stage("choice", text)
-        own = spec._replace(loss=candidate.loss)
+        own = spec._replace(loss=candidate.loss, penalty=candidate.penalty)
+        if not candidate.learned:
+            return refits(_other_q(own, make_model(own, data[0]), data), own.calibrates)
         if own.loss not in models:
             models[own.loss] = _other_q(own, begun.model, data)
         models[own.loss].likelihood.penalty.assign(candidate.penalty)
@@ -173,7 +189,8 @@ def _choose_candidate(
 
     best = best_of(score, among, first)
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
-    many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
+    if not best.learned:
+        return spec, InitialModel(make_model(spec, data[0]), None)
     if best.loss != first.loss or (many and best != first):
         return spec, initial_model(spec, data, begun.model)
     begun.model.likelihood.penalty.assign(best.penalty)

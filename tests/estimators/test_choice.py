@@ -86,11 +86,13 @@ def of_nats(*nats):
 @pytest.mark.parametrize(
     "nats, best",
     [
-        ((-9.0, -8.0, -5.0, -5.1, -1.0), 4),  # levels are best before their steepest
-        ((-9.0, -8.0, -5.0, -4.0, -1.0), 4),
-        ((-9.0, -8.0, -5.0, -4.0, -6.0), 3),
-        ((-9.0, -8.0, -5.0, -9.0, -1.0), 2),  # the hinge is not tried: the steepest are bad
-        ((-9.0, -4.0, -5.0, -5.0, -1.0), 1),  # nor where the steepest are not
+        ((-9.0, -8.0, -5.0, -5.1, -1.0, -9.0), 4),  # levels are best before their steepest
+        ((-9.0, -8.0, -5.0, -4.0, -1.0, -9.0), 4),
+        ((-9.0, -8.0, -5.0, -4.0, -6.0, -9.0), 3),
+        ((-9.0, -8.0, -5.0, -9.0, -1.0, -1.0), 2),  # the hinge is not tried: the steepest are bad
+        ((-9.0, -4.0, -5.0, -5.0, -1.0, -1.0), 1),  # nor where the steepest are not
+        ((-9.0, -8.0, -5.0, -4.0, -1.0, -1.1), 5),  # a kernel that is not learned may be worse
+        ((-9.0, -8.0, -5.0, -4.0, -6.0, -4.1), 5),
     ],
 )
 def test_the_hinge_is_tried_where_steep_levels_are_good(nats, best):
@@ -102,7 +104,7 @@ def with_best(place, spec, rows, monkeypatch):
     """:return: the result of `choose` if this candidate is the best; the second learns first."""
     monkeypatch.setattr(choice, "best_of", lambda score, among, first: among[place])
     among = choice.candidates("auto", "auto", False)
-    assert choice.first_of(among) == among[1] == (spec.loss, spec.penalty)
+    assert choice.first_of(among) == among[1] == choice.Candidate(spec.loss, spec.penalty)
     return choice.choose(spec, among, rows)
 
 
@@ -130,11 +132,32 @@ def test_the_kernel_is_learned_again_with_another_loss_or_many_rows(
     monkeypatch.setattr(choice, "KEPT_ROWS", few)
     start = initial_model(spec, stripes).model
     best = choice.candidates("auto", "auto", False)[place]
-    other = spec._replace(**best._asdict(), Z=start.inducing_variable.Z.numpy())
+    other = spec._replace(loss=best.loss, penalty=best.penalty, Z=start.inducing_variable.Z.numpy())
     expected = initial_model(other, stripes, start)
     found, begun = with_best(place, spec, stripes, monkeypatch)
-    assert (found.loss, found.penalty) == best
+    assert (found.loss, found.penalty) == best[:2]
     assert begun.history.elbo == expected.history.elbo
+
+
+def test_a_kernel_that_is_not_learned_is_at_the_medians_of_its_priors(stripes, monkeypatch):
+    monkeypatch.setattr(choice, "choose_scale", lambda *about: None)
+    spec = Specification(2, "levels", 2.0, num_inducing=20)
+    found, begun = with_best(-1, spec, stripes, monkeypatch)
+    assert (found.loss, found.penalty, begun.history) == ("hinge", 16.0, None)
+    exponential, constant = begun.model.kernel.kernels
+    np.testing.assert_allclose(exponential.lengthscales, [2**0.5, 2**0.5])
+    assert (exponential.variance.numpy(), constant.variance.numpy()) == (4.0, 1.0)
+
+
+@pytest.mark.parametrize("given", [{"kernel": gpflow.kernels.Matern32()}, {"learn_kernel": False}])
+def test_a_users_kernel_is_learned_or_not_as_asked(stripes, given, monkeypatch):
+    seen = []
+    best_of = choice.best_of
+    monkeypatch.setattr(choice, "choose_scale", lambda *about: None)
+    monkeypatch.setattr(choice, "best_of", lambda *args: seen.extend(args[1]) or best_of(*args))
+    spec = Specification(2, "levels", 2.0, num_inducing=20, **given)
+    choice.choose(spec, choice.candidates("auto", "auto", False), stripes)
+    assert len(seen) == 5 and all(candidate.learned for candidate in seen)
 
 
 def test_the_link_of_a_chosen_hinge_is_not_that_of_a_fold(stripes, spec, monkeypatch):

@@ -230,9 +230,9 @@ def test_better_by_standard_errors():
 
 def test_what_is_looked_at():
     def found(*options):
-        return [f"{loss} {penalty:g}" for loss, penalty in candidates(*options)]
+        return [f"{loss} {penalty:g}" for loss, penalty, _ in candidates(*options)]
 
-    everything = ["levels 1", "levels 2", "levels 8", "levels 32", "hinge 16"]
+    everything = ["levels 1", "levels 2", "levels 8", "levels 32", "hinge 16", "hinge 16"]
     assert found("auto", "auto", False) == everything
     assert found("levels", "auto", True) == everything[:4]
     assert found("auto", "auto", True) == found("hinge", "auto", False)
