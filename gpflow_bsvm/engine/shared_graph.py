@@ -2,8 +2,8 @@
 
 `tf.function` keeps a graph for every Python object it has seen, so a process that fits a thousand
 models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods) is traced
-once per *structure* - classes, shapes, active dimensions, transforms - and the values of the
-parameters are inputs. Two models that differ only in their numbers share a graph.
+once per *structure* - classes, active dimensions, transforms, and shapes without N, M and D - and
+the values of the parameters are inputs. Two models that differ only in their numbers share a graph.
 
 A graph freezes everything else that Python code reads: class attributes, globals, closures, the
 state of objects. Library code reads none of these. If a module contains a user's class or function,
@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ import tensorflow_probability as tfp
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from check_shapes.exceptions import ShapeMismatchError
 
-from .structure import look_into, open_shape
+from .structure import look_into
 
 try:
     from tensorflow.python.eager.record import could_possibly_record
@@ -87,23 +89,37 @@ def _checked_shapes() -> Iterator[None]:
         set_enable_check_shapes(before)
 
 
-def shapes_of(part: Any, name: Any = None) -> list[tuple[tuple[int | None, ...], tf.DType]]:
+def shapes_of(
+    parts: Sequence[Any], names: Sequence[str | None], *, any_width: bool = False
+) -> list[tuple[tuple[int | None, ...], tf.DType]]:
     """
-    The number of rows and M may vary. These are fixed: the last axis of a matrix; the first axis of
-    arrays with three or more axes, and of h and c [L, M].
-
-    :param part: a tensor, or tensors in structures of tuples.
-    :param name: name of the tensor if it is a tuple's field.
+    :param parts: tensors, or tensors in structures of tuples.
+    :param names: names of the parts; the last parts may have none.
+    :param any_width: whether the number of columns of X may vary.
     :return: shapes and types of the leaves.
     """
-    if isinstance(part, (list, tuple)):
-        named = zip(part, getattr(part, "_fields", [None] * len(part)))
-        return [shape for field, own in named for shape in shapes_of(field, own)]
-    shape: list[int | None] = [None] * len(part.shape)
-    if shape:
+    shapes = []
+    for part, name in zip_longest(parts, names[: len(parts)]):
+        if isinstance(part, (list, tuple)):
+            fields = getattr(part, "_fields", [None] * len(part))
+            shapes += shapes_of(part, fields, any_width=any_width)
+        else:
+            shapes.append((_open_shape(part, name, any_width), part.dtype))
+    return shapes
+
+
+def _open_shape(tensor: Any, name: str | None, any_width: bool) -> tuple[int | None, ...]:
+    """
+    :return: the shape, where the number of rows and M may vary. These are fixed: the last axis of a
+        vector or matrix; the first axis of arrays with three or more axes, and of h and c [L, M].
+        With `any_width`, vectors and X may have any shape.
+    """
+    shape: list[int | None] = [None] * len(tensor.shape)
+    is_open = any_width and (name == "X" or len(shape) == 1)
+    if shape and not is_open:
         fixed = 0 if len(shape) > 2 or name in ("h", "c") else -1
-        shape[fixed] = part.shape[fixed]
-    return [(tuple(shape), part.dtype)]
+        shape[fixed] = tensor.shape[fixed]
+    return tuple(shape)
 
 
 def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
@@ -155,6 +171,8 @@ class Compiled:
         """
         self.function = function
         self.rebuilds = rebuilds
+        #: Names of the arguments.
+        self.names = tuple(inspect.signature(function).parameters)
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
         #: Number of traces of the function, for tests.
         self.num_traces = 0
@@ -206,6 +224,7 @@ class Bound:
     def __init__(self, compiled: Compiled, modules: tuple[Any, ...]) -> None:
         self._compiled = compiled
         self.modules = modules
+        self._names = compiled.names[len(modules) - compiled.rebuilds :]
         self._structure = look_into(modules)
         self._key = (self._structure.key, gpflow.config.default_float())
 
@@ -213,7 +232,7 @@ class Bound:
         """:param arguments: tensors in structures of tuples."""
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
         arguments = tf.nest.pack_sequence_as(arguments, tensors)
-        shapes = shapes_of(arguments)
+        shapes = shapes_of(arguments, self._names, any_width=self._structure.any_width)
         key = (self._key, *shapes)
         trace = partial(self._trace, arguments, shapes)
         found = self._compiled.graph_of(key, self._structure.is_proved, trace)
@@ -243,8 +262,8 @@ class Bound:
             return tf.nest.flatten(result)
 
         raw_specs = [
-            tf.TensorSpec(open_shape(p), p.unconstrained_variable.dtype)
-            for p in self._structure.parameters
+            tf.TensorSpec(shape, p.unconstrained_variable.dtype)
+            for p, shape in zip(self._structure.parameters, self._structure.shapes)
         ]
         specs = [tf.TensorSpec(shape, dtype) for shape, dtype in shapes]
         return concrete(traced, [raw_specs, *specs]), results[-1]

@@ -36,6 +36,9 @@ _LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_pr
 _LIBRARIES |= sys.stdlib_module_names
 
 
+#: Attributes whose last axis is an axis of columns of X.
+_OF_COLUMNS = ("Z", "lengthscales")
+
 #: The number of the process that has used models, if one has.
 _PROCESS: list[int] = []
 
@@ -56,14 +59,18 @@ class Structure(NamedTuple):
     :ivar key: hashable, equal for modules that differ only in values.
     :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a
         raw variable), captured by the graph.
+    :ivar shapes: of their unconstrained values, with None for axes whose length the key omits.
     :ivar is_proved: whether the key determines all computations, which is true only for library
         code. A user's class may read class attributes, globals or mutable objects.
+    :ivar any_width: whether the key omits the number D of columns of X.
     :ivar books: TensorFlow's bookkeeping of the modules; copies omit it.
     """
 
     key: Hashable
     parameters: list[gpflow.Parameter]
+    shapes: list[list[int | None]]
     is_proved: bool
+    any_width: bool
     books: list[Any]
 
     def values(self) -> list[tf.Tensor]:
@@ -86,17 +93,20 @@ def _check_process() -> None:
 class _Walk:
     """
     Collects a module's hashable structure and its parameters, in order. Other state (raw variables,
-    Keras layers) raises `_Unshareable`; with `by_identity`, it counts by its id.
+    Keras layers) raises `_Unshareable`; with `by_identity`, it counts by its id. With `any_width`,
+    the key omits D; user code may depend on D.
     """
 
-    def __init__(self, by_identity: bool = False) -> None:
-        self._by_identity = by_identity
+    def __init__(self, any_width: bool = False, by_identity: bool = False) -> None:
+        self.any_width = any_width
+        self.by_identity = by_identity
         self.is_proved = not by_identity
         self.parameters: list[gpflow.Parameter] = []
+        self.shapes: list[list[int | None]] = []
         self.books: list[Any] = []
         self._seen: dict[int, int] = {}
 
-    def of(self, value: Any) -> Hashable:
+    def of(self, value: Any, name: str = "") -> Hashable:
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes, enum.Enum)):
             return (type(value), value)
         if isinstance(value, (np.dtype, tf.DType, tf.TensorShape, slice)):
@@ -107,20 +117,23 @@ class _Walk:
             return ("array", value.shape, value.dtype.str, value.tobytes())
         if id(value) in self._seen:  # repeated use is part of the structure
             return ("again", self._seen[id(value)])
-        return self._of_object(value)
+        return self._of_object(value, name)
 
-    def _of_object(self, value: Any) -> Hashable:
+    def _of_object(self, value: Any, name: str) -> Hashable:
         if isinstance(value, (list, tuple)):
             return ("sequence", *(self.of(item) for item in value))
         if isinstance(value, Mapping):
             return ("mapping", *((str(key), self.of(value[key])) for key in sorted(value, key=str)))
         self._seen[id(value)] = len(self._seen)
         self.is_proved &= _is_of_library(value)
+        if self.any_width and not (self.is_proved and _takes_any_width(value)):
+            raise _Unshareable
         if isinstance(value, gpflow.Parameter):
             self.parameters.append(value)
-            if self._by_identity:
+            if self.by_identity:
                 return self._opaque(value)
-            shape = tuple(open_shape(value))
+            self.shapes.append(_open_shape(value, self.any_width and name in _OF_COLUMNS))
+            shape = tuple(self.shapes[-1])
             return ("parameter", shape, value.dtype.name, self.of(value.transform))
         if isinstance(value, (tfp.bijectors.Bijector, tfp.distributions.Distribution)):
             return (type(value), self.of(value.parameters))
@@ -134,25 +147,33 @@ class _Walk:
             books = {n for n in vars(value) if n in BOOKKEEPING or n.startswith("_self_")}
             self.books += [vars(value)[name] for name in books]
             names = sorted(vars(value).keys() - books)
-            return (type(value), tuple((name, self.of(vars(value)[name])) for name in names))
+            return (type(value), tuple((name, self.of(vars(value)[name], name)) for name in names))
         return self._opaque(value)
 
     def _opaque(self, value: Any) -> Hashable:
-        if not self._by_identity:
+        if not self.by_identity:
             raise _Unshareable
         return ("identity", id(value))
 
 
-def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
+def _open_shape(parameter: gpflow.Parameter, any_width: bool) -> list[int | None]:
     """
+    :param any_width: whether the last axis is an axis of columns, which becomes None.
     :return: the shape of the unconstrained value, with None for axes that depend on the number of
         inducing points M: the first axis of a matrix, and all but the first axis of [L, M, M]
         (stored as a vector).
     """
     shape = list(parameter.unconstrained_variable.shape)
+    if any_width and 0 < len(shape) < 3:
+        shape[-1] = None
     if len(parameter.shape) == 3:
         return [shape[0], *(None for _ in shape[1:])]
     return [None, *shape[1:]] if len(shape) == 2 else shape
+
+
+def _takes_any_width(value: Any) -> bool:
+    """:return: False if library code reads the number of columns of X while it is traced."""
+    return not isinstance(value, gpflow.likelihoods.MonteCarloLikelihood)  # in its quadrature
 
 
 def _is_of_library(value: Any) -> bool:
@@ -173,15 +194,16 @@ def _is_library(module: str) -> bool:
 def look_into(modules: tuple[Any, ...]) -> Structure:
     """:return: the structure of `modules`."""
     _check_process()
-    for by_identity in (False, True):
-        walk = _Walk(by_identity)
+    for walk in (_Walk(any_width=True), _Walk(), _Walk(by_identity=True)):
         with contextlib.suppress(_Unshareable, TypeError, RecursionError):
             key = walk.of(modules)
             hash(key)
-            if by_identity:
-                return Structure(("identity", *modules, key), [], False, [])
-            return Structure(key, walk.parameters, walk.is_proved, walk.books)
-    return Structure(("identity", *modules), [], False, [])
+            if walk.by_identity:
+                return Structure(("identity", *modules, key), [], [], False, False, [])
+            return Structure(
+                key, walk.parameters, walk.shapes, walk.is_proved, walk.any_width, walk.books
+            )
+    return Structure(("identity", *modules), [], [], False, False, [])
 
 
 def named_parameters(module: Any) -> dict[str, Any]:

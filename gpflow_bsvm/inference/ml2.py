@@ -198,7 +198,8 @@ class _Learning(MinibatchRun):
         """
         # The graph serves one fit; it is faster with a static M.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
-        flat = exact + [tf.TensorSpec(shape, dtype) for shape, dtype in shapes_of(given)]
+        shapes = shapes_of(given, given._fields)
+        flat = exact + [tf.TensorSpec(shape, dtype) for shape, dtype in shapes]
         key = tuple(flat)
         if key not in self._graphs:
             with in_training(self._hyper.networks):

@@ -391,8 +391,15 @@ def _moments(prior: Prior, mean: tf.Tensor, R: tf.Tensor, Lz: tf.Tensor, X: tf.T
 
 @Compiled
 def _finished(
-    prior: Prior, likelihood: Likelihood, finish: Callable[..., Any], *given: tf.Tensor
+    prior: Prior,
+    likelihood: Likelihood,
+    finish: Callable[..., Any],
+    mean: tf.Tensor,
+    R: tf.Tensor,
+    Lz: tf.Tensor,
+    X: tf.Tensor,
+    *others: tf.Tensor,
 ) -> Any:
-    """:return: `finish` of the marginals of f(x). The first four tensors are as in `_moments`."""
-    f = _moments.function(prior, *given[:4])
-    return finish(likelihood, given[3], *f, *given[4:])
+    """:return: `finish` of the marginals of f(x), as in `_moments`."""
+    f = _moments.function(prior, mean, R, Lz, X)
+    return finish(likelihood, X, f.mean, f.variance, *others)

@@ -263,6 +263,25 @@ def test_of_fits_in_a_fit_the_outermost_counts():
 # --- modules that hold parameters out of sight ---------------------------------------------------
 
 
+class PerColumn(SE):
+    """A squared exponential, divided by the number of columns that the code reads."""
+
+    def K(self, X, X2=None):
+        return super().K(X, X2) / range(X.shape[-1])[-1]
+
+    def K_diag(self, X):
+        return super().K_diag(X) / range(X.shape[-1])[-1]
+
+
+def test_a_users_code_may_read_the_number_of_columns(in_one_fit):
+    compiled = Compiled(lambda kernel, X: kernel(X))
+    for number in (2, 3):
+        X = np.random.default_rng(0).normal(size=(4, number))
+        kernel = PerColumn(4.0, np.ones(number))
+        np.testing.assert_allclose(compiled.bind(kernel)(X), kernel(X), rtol=1e-12)
+    assert compiled.num_traces == 2
+
+
 class Swallows(SE):
     """A setter that lets its parameter fall: TensorFlow alone remembers it."""
 
