@@ -38,6 +38,8 @@ _LIBRARIES |= sys.stdlib_module_names
 
 #: Attributes whose last axis is an axis of columns of X.
 _OF_COLUMNS = ("Z", "lengthscales")
+#: Library classes that read the number of columns of X while they are traced, in their quadrature.
+_OF_ONE_WIDTH = (gpflow.likelihoods.MonteCarloLikelihood,)
 
 #: The number of the process that has used models, if one has.
 _PROCESS: list[int] = []
@@ -126,7 +128,7 @@ class _Walk:
             return ("mapping", *((str(key), self.of(value[key])) for key in sorted(value, key=str)))
         self._seen[id(value)] = len(self._seen)
         self.is_proved &= _is_of_library(value)
-        if self.any_width and not (self.is_proved and _takes_any_width(value)):
+        if self.any_width and (not self.is_proved or isinstance(value, _OF_ONE_WIDTH)):
             raise _Unshareable
         if isinstance(value, gpflow.Parameter):
             self.parameters.append(value)
@@ -169,11 +171,6 @@ def _open_shape(parameter: gpflow.Parameter, any_width: bool) -> list[int | None
     if len(parameter.shape) == 3:
         return [shape[0], *(None for _ in shape[1:])]
     return [None, *shape[1:]] if len(shape) == 2 else shape
-
-
-def _takes_any_width(value: Any) -> bool:
-    """:return: False if library code reads the number of columns of X while it is traced."""
-    return not isinstance(value, gpflow.likelihoods.MonteCarloLikelihood)  # in its quadrature
 
 
 def _is_of_library(value: Any) -> bool:
