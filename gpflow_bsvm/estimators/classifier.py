@@ -70,10 +70,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         ordered pandas Categorical.
     :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
         rows, but at least 2000 and at most 5000 (fewer with many classes). It is learned again if
-        held-out rows select another loss or, with more than 1700 rows, another penalty. Then its
-        lengthscales are multiplied by a factor that held-out rows determine. False: use the kernel
-        as it is. The default kernel is then a squared exponential of variance 4, whose lengthscale
-        is 0.75 times the median distance between inducing points.
+        held-out rows select another loss or, with more than 1700 rows, another penalty. If they
+        prefer it, a default kernel keeps its initial, equal lengthscales. Then all lengthscales are
+        multiplied by a factor that held-out rows determine. False: use the kernel as it is. The
+        default kernel is then a squared exponential of variance 4, whose lengthscale is 0.75 times
+        the median distance between inducing points.
     :param calibrate: fit scale and offset of the link (for several classes, a temperature) to
         leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge. For levels
         with several classes, a learned kernel and fewer than 1000 rows, fit a temperature on

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine.projection import check_codes, values_of
 from ..models.linear import WeightKernel
+from ..notices import warn
 
 #: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
@@ -118,6 +119,7 @@ def shift_and_scale(
 class Attributes:
     """A mixin for the estimators. Attributes that the model lacks raise AttributeError."""
 
+    kernel: Any
     model_: Any
     scaler_: Any
     n_features_in_: int
@@ -150,7 +152,8 @@ class Attributes:
         :return: [D], 1 / l_d / sum_d' 1 / l_d' for the `lengthscales_` l: the expected slope of f
             along a column, per standard deviation of the column. It is not the column's
             contribution to predictions. The kernel needs a lengthscale for each column, or parts
-            that use different columns.
+            that use different columns. A warning says if all are equal because the kernel was not
+            learned.
         """
         check_is_fitted(self)
         found = self._with_lengthscales()
@@ -158,6 +161,11 @@ class Attributes:
         if all(scales.shape == () and len(columns_of(part, D)) == D for part, scales in found):
             raise AttributeError("the kernel has one lengthscale for all columns")
         slopes = 1 / self.lengthscales_
+        if D > 1 and self.kernel is None and np.allclose(slopes, slopes[0], rtol=1e-9):
+            warn(
+                "all lengthscales are equal, because held-out rows preferred a kernel that is not "
+                f"learned; to learn it, use kernel=gpflow_bsvm.priors.default_kernel({D})"
+            )
         return np.asarray(slopes / slopes.sum())
 
     @property

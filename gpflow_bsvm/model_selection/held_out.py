@@ -95,8 +95,9 @@ def held_out_density(
     :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
     :raise ValueError: if there are fewer distinct rows than folds (ignoring rows alone in their
-        class), or if `num_folds` is below 2.
+        class), if `num_folds` is below 2, or if `enough_rows` is below 1.
     """
+    check_whole(1, enough_rows=enough_rows)
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
     folds = _folds(X, Y, num_folds, seed, enough_rows)

@@ -293,3 +293,13 @@ def test_importances_of_a_learned_kernel(rows):
     X, f = rows
     found = BSVMClassifier(penalty=2.0, loss="levels", num_inducing=30).fit(X, np.abs(f) > 1.5)
     assert set(np.argsort(found.feature_importances_)[-2:]) == {0, 1}
+
+
+def test_equal_importances_are_told(rows):
+    X, f = rows
+    found = BSVMClassifier(penalty=2.0, loss="levels", num_inducing=5).fit(X[:40], f[:40] > 0)
+    exponential = found.model_.kernel.kernels[0]
+    exponential.lengthscales.assign(np.ones(X.shape[1]))
+    number = X.shape[1]
+    with pytest.warns(UserWarning, match=rf"is not learned; .*default_kernel\({number}\)"):
+        np.testing.assert_allclose(found.feature_importances_, 1 / number)
