@@ -177,6 +177,14 @@ def scale() -> str:
 
 
 @claim(GUIDE + "kernels.md")
+def not_learned() -> str:
+    """Where a kernel that is not learned is tried."""
+    from gpflow_bsvm.estimators.choice import KEPT_ROWS
+
+    return f"With up to {KEPT_ROWS} rows, the hinge is also tried with equal lengthscales"
+
+
+@claim(GUIDE + "kernels.md")
 @claim(GUIDE + "probabilities.md")
 def tempered() -> str:
     """Where levels get a temperature."""
