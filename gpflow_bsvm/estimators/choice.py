@@ -125,7 +125,7 @@ def best_of(
     if steepest not in tried or tried[steepest].lead(leader) < -NO_WORSE:
         return best
     for other in among[len(same_loss) :]:
-        found = look(other)
+        found = score(other)
         if found.lead(leader) > (0.0 if other.learned else -NOT_LEARNED):
             best = other
             leader = found
@@ -137,11 +137,11 @@ def choose(
 ) -> tuple[Specification, InitialModel]:
     """
     :return: `spec` with the loss and penalty that maximize the held-out density (see
-        `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with the learned kernel. The
-        kernel's scale is selected last. Folds depend only on the data. All candidates and folds
-        share one kernel, which the first candidate learns from all rows; learning it in every fold
-        was no better. It is learned again only if another loss is selected or, with more than
-        `KEPT_ROWS` rows, another penalty.
+        `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with its kernel, whose scale
+        is selected last. Folds depend only on the data. All candidates with a learned kernel and
+        all folds share one kernel, which the first candidate learns from all rows; learning it in
+        every fold was no better. It is learned again only if another loss is selected or, with more
+        than `KEPT_ROWS` rows, another penalty.
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
@@ -169,7 +169,7 @@ def _choose_candidate(
     """
     first = Candidate(spec.loss, spec.penalty)
     spec = spec._replace(Z=_inducing_points(begun.model))
-    models = {first.loss: copied(begun.model)}  # whose link is fitted to folds
+    models = {(first.loss, True): copied(begun.model)}  # whose link is fitted to folds
     refits = held_out.Refits(part, begun.model)
     many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
     if many or spec.kernel is not None or not spec.learn_kernel:
@@ -180,12 +180,12 @@ def _choose_candidate(
         text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
         spec.stages.bar.stage("choice", text)
         own = spec._replace(loss=candidate.loss, penalty=candidate.penalty)
-        if not candidate.learned:
-            return refits(_other_q(own, make_model(own, data[0]), data), own.calibrates)
-        if own.loss not in models:
-            models[own.loss] = _other_q(own, begun.model, data)
-        models[own.loss].likelihood.penalty.assign(candidate.penalty)
-        return refits(models[own.loss], own.calibrates)
+        key = candidate.loss, candidate.learned
+        if key not in models:
+            like = begun.model if candidate.learned else make_model(own, data[0])
+            models[key] = _other_q(own, like, data)
+        models[key].likelihood.penalty.assign(candidate.penalty)
+        return refits(models[key], own.calibrates)
 
     best = best_of(score, among, first)
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
