@@ -10,7 +10,8 @@ from typing import Any
 
 from ..atomic import read_archive, whole_file
 from ..optional import require
-from ..tables.paths import ROW_NAMES, listed, shortened, with_nearest
+from ..tables.columns import Columns
+from ..tables.paths import ROW_NAMES, listed, shortened
 from ..tables.reading import Reading
 from ..tables.table import Table
 from . import shared
@@ -41,7 +42,6 @@ def add_to(subparsers: Any) -> None:
     add("--id", metavar="COL", help="column of DATA to copy to the first column of predictions")
     formulas = "prefix labels and --id with ' if a spreadsheet would read them as formulas"
     add("--spreadsheet", action="store_true", help=formulas)
-    add("--no-progress", action="store_true", help="no progress bar")
     shared.add_arguments(parser, features=False)
 
 
@@ -69,10 +69,7 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(f"{error}{_to_repeat(known, given)}") from error
     for file in table.files:
         if key is not None:
-            if key not in file.columns:
-                raise ValueError(f"file {file.path} lacks {with_nearest([key], file.columns)}")
-            if file.names.count(key) > 1:
-                raise ValueError(f"{file.path} has several columns {key!r}: rename all but one")
+            Columns({}, None, None, [key], None).check_names(file.columns, f"file {file.path}")
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:

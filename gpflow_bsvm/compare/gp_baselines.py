@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -190,46 +190,34 @@ class SVGPBaseline(GaussianProcess):
         :raise FloatingPointError: if q or ELBO is not finite, or the last ELBO is below the first.
         """
         data = tf.constant(task.X), tf.constant(task.y[:, None].astype(self._label_dtype))
-        steps = self._elbos(self._natural_step, MAX_STEPS, data, gamma)
-        phases = [(steps, self._steps.window, TOLERANCE)]
+        ascend = partial(self._ascend, data, gamma)
+        steps = self._steps
+        ends = list[tuple[bool, float]]()
         if task.kernel.learn:
-            rounds = self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma)
-            phases.insert(0, (rounds, self._steps.rounds, KERNEL_TOLERANCE))
-        ends = [self._ascend(elbos, window, tol) for elbos, window, tol in phases]
+            ends.append(ascend(self._learning_step, KERNEL_ROUNDS, steps.rounds, KERNEL_TOLERANCE))
+        ends.append(ascend(self._natural_step, MAX_STEPS, steps.window, TOLERANCE))
         self.last_gain = ends[0][1]
         return all(settled for settled, _ in ends)
 
-    def _ascend(self, elbos: Iterator[float], window: int, tolerance: float) -> tuple[bool, float]:
-        """:return: True if the ELBOs converged, and their last relative gain."""
-        seen: list[float] = []
-        for elbo in elbos:
-            seen.append(elbo)
-            if _settled(seen, window, tolerance):
-                break
-        settled = _settled(seen, window, tolerance)
-        if not settled and seen[-1] < seen[0]:
-            raise FloatingPointError(f"ELBO fell from {seen[0]:.6g} to {seen[-1]:.6g}")
-        before = seen[-2 * window : -window] or seen[:1]
-        return settled, relative_gain(float(np.mean(before)), float(np.mean(seen[-window:])))
-
-    def _elbos(
-        self,
-        step: Callable[..., tf.Tensor],
-        num_steps: int,
-        data: tuple[tf.Tensor, tf.Tensor],
-        gamma: float,
-    ) -> Iterator[float]:
-        X, Y = data
-        for number in range(num_steps):
-            ramp = GROWTH**number / len(X) if self._steps.ramp else 1.0
+    def _ascend(
+        self, data: Any, gamma: float, step: Any, most: int, window: int, tolerance: float
+    ) -> tuple[bool, float]:
+        """:return: True if the ELBOs of up to `most` steps converged; their last relative gain."""
+        elbos = list[float]()
+        while len(elbos) < most and not _settled(elbos, window, tolerance):
+            ramp = GROWTH ** len(elbos) / len(data[0]) if self._steps.ramp else 1.0
             self._gamma.assign(min(gamma, ramp))
             try:
-                elbo = float(step(X, Y))
+                elbos.append(float(step(*data)))
             except tf.errors.InvalidArgumentError as error:  # GPflow raises it for an indefinite q
-                raise FloatingPointError(f"no finite q after step {number + 1}") from error
-            if not math.isfinite(elbo):
-                raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
-            yield elbo
+                raise FloatingPointError(f"no finite q after step {len(elbos) + 1}") from error
+            if not math.isfinite(elbos[-1]):
+                raise FloatingPointError(f"the ELBO is {elbos[-1]} at step {len(elbos)}")
+        settled = _settled(elbos, window, tolerance)
+        if not settled and elbos[-1] < elbos[0]:
+            raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
+        before = elbos[-2 * window : -window] or elbos[:1]
+        return settled, relative_gain(float(np.mean(before)), float(np.mean(elbos[-window:])))
 
     def _step_q(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """:return: the ELBO before a natural-gradient step, for the stopping rule."""

@@ -32,6 +32,7 @@ from .. import metrics
 from ..datasets import Dataset
 from ..estimators.labels import number
 from ..inducing_points.points import kmeans
+from ..inference.run import progress_bar
 from ..tables.labels import check_are_classes
 from . import regression
 from .baselines import Baseline, KernelSettings, Skipped
@@ -185,14 +186,14 @@ class Comparison:
         """
         self.dataset = dataset
         self.settings = settings
+        scores = regression if settings.task == "regression" else metrics
+        self._evaluate = scores.evaluate
+        self.metrics = scores.METRICS
+        self.losses = scores.LOSSES
         if settings.task == "regression":
             self.labels = np.array([])
             self._y = dataset.y.astype(float)
-            self.metrics = regression.METRICS
-            self.losses = regression.LOSSES
         else:
-            self.metrics = metrics.METRICS
-            self.losses = metrics.LOSSES
             self.labels, self._y = class_labels(dataset)
             check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         default = default_baselines(len(self.labels), settings.fixed_kernel)
@@ -207,7 +208,7 @@ class Comparison:
             several comparisons share, which stays open.
         """
         settings = self.settings
-        bar = progress if isinstance(progress, tqdm) else progress_bar([self], progress)
+        bar = progress_bar(self.num_fits, "compare", progress, "fit")
         tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow: only once
         each = folds(self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing)
         try:
@@ -266,8 +267,7 @@ class Comparison:
                 again = time.perf_counter()  # traced by the first call
                 self._predict(model, fold)
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
-            evaluate = metrics.evaluate if len(self.labels) else regression.evaluate
-            scores = evaluate(fold.y_test, p)
+            scores = self._evaluate(fold.y_test, p)
         except Exception as error:  # an error of one model must not end the comparison
             return made(_reason(error), dict.fromkeys(self.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
@@ -278,12 +278,6 @@ class Comparison:
         if len(self.labels):
             return np.asarray(model.predict_proba(fold.X_test))
         return np.asarray(model.predict_numbers(fold.X_test, fold.y_test))
-
-
-def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tqdm:
-    """:return: a single bar for all fits; `progress`: whether to show it (None: on terminals)."""
-    total = sum(one.num_fits for one in comparisons)
-    return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)
 
 
 def _reason(error: Exception) -> str:
@@ -298,7 +292,7 @@ def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator
     Run comparisons, and yield each comparison when all its models are done.
 
     :param jobs: number of processes, which share the cores; 1: this process.
-    :param bar: the comparisons' `progress_bar`.
+    :param bar: a bar for the fits of all comparisons.
     :raise ChildProcessError: if a process was killed; finished models are kept.
     """
     if jobs == 1:
