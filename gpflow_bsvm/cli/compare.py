@@ -110,8 +110,6 @@ def _compare(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("pandas") is None:
         require("pandas")  # names the right extra; later errors would not
     _look_at_files(args)
-    if args.task == "regression" and args.fixed_kernel:
-        raise ValueError("--task regression has no --fixed-kernel: leave it out")
     C = 0 if args.task == "regression" else 2
     names = args.models or default_baselines(C, args.fixed_kernel)
     show("\n".join(_line(f"{name}: ", BASELINES[name]) for name in names))
@@ -119,12 +117,6 @@ def _compare(args: argparse.Namespace) -> int:
         show("bsvm and svgp have the same kernel, priors and M inducing points.")
     show(_TIMES)
     shared.import_quietly()
-    from ..compare import report
-
-    report.prepare_output(args.output)
-    if args.report:
-        shared.check_output(args.report, [name for name in args.data if Path(name).is_file()])
-        report.prepare_output(args.report.parent)
     return _run(args, _prepare(args))
 
 
@@ -136,8 +128,15 @@ def _look_at_files(args: argparse.Namespace) -> None:
     classes, numbers = shared.TASKS
     of_numbers = {*args.data} <= {*DEFAULT_NUMBERS}
     args.task = args.task or (numbers if of_numbers else classes)
-    for name in ("results.csv", "results.json") if args.output.is_dir() else ():
-        shared.check_output(args.output / name, files)
+    if args.task == "regression" and args.fixed_kernel:
+        raise ValueError("--task regression has no --fixed-kernel: leave it out")
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"cannot write to {args.output}: {error.strerror}") from error
+    outputs = [args.output / name for name in ("results.csv", "results.json")]
+    for path in [*outputs, args.report] if args.report else outputs:
+        shared.check_output(path, files)
     if (args.output / "results.json").is_file():
         lost = f"results of an earlier comparison in {args.output} will be replaced"
         show(f"{lost}; --output DIR keeps them")
@@ -210,10 +209,9 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
                 with bar.external_write_mode():
                     _report(args, done, comparisons)
         finally:
-            for one in unreported:
-                if one.fold_scores:
-                    with bar.external_write_mode():
-                        _report(args, one, comparisons)
+            for one in (each for each in unreported if each.fold_scores):
+                with bar.external_write_mode():
+                    _report(args, one, comparisons)
 
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
@@ -236,8 +234,7 @@ def _report(args: argparse.Namespace, done: Comparison, comparisons: list[Compar
     """Print the table of `done`, and write all results so far."""
     from ..compare import pictures, report
 
-    if done.fold_scores:
-        show("\n".join(["", report.table(done), *report.verdicts(done)]))
+    show("\n".join(["", report.table(done), *report.verdicts(done)]))
     begun = [one for one in comparisons if one.fold_scores]
     drawn = [one for one in begun if one.held_out and not args.no_plots]
     report.write(begun, args.output, [report.picture_name(one.dataset) for one in drawn])

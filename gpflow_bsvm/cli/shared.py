@@ -166,15 +166,9 @@ def _option(found: re.Match[str]) -> str:
         return option
     if value == [...]:
         return option
-    words = joined(value) if isinstance(value, list) else str(value)
-    return f"{option} {shlex.quote(words)}"
-
-
-def joined(names: Sequence[Any]) -> str:
-    """:return: a string that `split` converts to these names."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
+    words = io.StringIO()
+    csv.writer(words, lineterminator="").writerow(value if isinstance(value, list) else [value])
+    return f"{option} {shlex.quote(words.getvalue())}"
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:

@@ -97,6 +97,15 @@ class GaussianProcess(Baseline):
 
     model: Any
 
+    def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
+        """:param likelihood: a function that makes the likelihood of a new model."""
+        self._likelihood = likelihood
+
+    def _new(self, kind: Callable[..., Any], Z: AnyNDArray, kernel: KernelSettings) -> Any:
+        likelihood = self._likelihood()
+        own = make_kernel(kernel, Z.shape[1])
+        return kind(own, likelihood, Z, num_latent_gps=likelihood.latent_dim or 1)
+
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """See `Baseline`."""
         columns = _columns.bind(self.model.likelihood)
@@ -114,11 +123,9 @@ class SVGPBaseline(GaussianProcess):
     def __init__(
         self, likelihood: Callable[[], Likelihood], steps: NaturalGradientSteps | None = None
     ) -> None:
-        """:param likelihood: a function that makes the likelihood; it is called once."""
-        self._likelihood = likelihood()
+        super().__init__(likelihood)
         self._steps = steps or NaturalGradientSteps()
         self._shape: Any = None  #: of the model: M, D, and the options of the kernel
-        self._begun = [variable.numpy() for variable in self._likelihood.trainable_variables]
 
     def _fit(self, task: Task) -> str:
         """Fit the model; after a failure, try the next smaller step size, and note it."""
@@ -145,13 +152,10 @@ class SVGPBaseline(GaussianProcess):
 
     def _make(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Make a model for Z [M, D] and a kernel, of any values, and its compiled steps."""
-        likelihood = self._likelihood
-        num_latents = likelihood.latent_dim or 1
-        own = make_kernel(kernel, Z.shape[1])
-        self.model = gpflow.models.SVGP(own, likelihood, Z, num_latent_gps=num_latents)
-        self._variables = self.model.kernel.trainable_variables + likelihood.trainable_variables
+        model = self.model = self._new(gpflow.models.SVGP, Z, kernel)
+        self._variables = model.kernel.trainable_variables + model.likelihood.trainable_variables
         # GPflow's Bernoulli accepts only floats as labels, its Softmax only integers.
-        self._label_dtype = default_float() if num_latents == 1 else np.int64
+        self._label_dtype = default_float() if model.num_latent_gps == 1 else np.int64
         # Folds may differ by a row: without signatures, each new length would be traced again.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
         data = (X, tf.TensorSpec([None, 1], self._label_dtype))
@@ -166,15 +170,9 @@ class SVGPBaseline(GaussianProcess):
         self._learning_step = graph(self._step_both, input_signature=data)
 
     def _reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
-        """Reset q to the prior, with these inducing points and hyperparameters."""
-        model = self.model
-        model.inducing_variable.Z.assign(Z)
-        fresh = make_kernel(kernel, Z.shape[1])
-        gpflow.utilities.multiple_assign(model.kernel, gpflow.utilities.parameter_dict(fresh))
-        for variable, value in zip(model.likelihood.trainable_variables, self._begun):
-            variable.assign(value)
-        model.q_mu.assign(tf.zeros_like(model.q_mu))
-        model.q_sqrt.assign(np.broadcast_to(np.eye(len(Z)), model.q_sqrt.shape))
+        """Give the model the values of a new one, whose q is the prior, and restart Adam."""
+        values = gpflow.utilities.parameter_dict(self._new(gpflow.models.SVGP, Z, kernel))
+        gpflow.utilities.multiple_assign(self.model, values)
         for variable in self._adam.variables:  # moments and step number
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
@@ -265,21 +263,14 @@ class BSVMBaseline(GaussianProcess):
     model; then its link, if any, is calibrated.
     """
 
-    def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
-        """:param likelihood: a factory that is called for each fit."""
-        self._likelihood = likelihood
-
     def _fit(self, task: Task) -> str:
         X, y, Z, kernel, _ = task
-        likelihood = self._likelihood()
         data = (X, y[:, None] * 1.0)
-        num_latents = likelihood.latent_dim or 1
-        own = make_kernel(kernel, X.shape[1])
-        self.model = models.BSVM(own, likelihood, Z, num_latent_gps=num_latents)
+        self.model = self._new(models.BSVM, Z, kernel)
         gpflow.set_trainable(self.model.inducing_variable, False)
         run = inference.VEM().run if kernel.learn else inference.fit
         history = run(self.model, data, progress=False)
-        if kernel.learn and has_hook(likelihood, "link_parameters"):
+        if kernel.learn and has_hook(self.model.likelihood, "link_parameters"):
             calibrate(self.model, data)
         elbo = history.elbo
         self.last_gain = relative_gain(elbo[-2], elbo[-1]) if len(elbo) > 1 else math.nan

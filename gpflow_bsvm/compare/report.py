@@ -9,7 +9,6 @@ import contextlib
 import json
 import math
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, permutations
@@ -123,15 +122,6 @@ def _interval(values: AnyNDArray, level: float) -> Interval:
         return Interval(mean, mean, mean)
     low, high = stats.ttest_1samp(values, 0).confidence_interval(level)
     return Interval(mean, float(low), float(high))
-
-
-def prepare_output(directory: Path) -> None:
-    """:raise ValueError: if the directory, which is made if necessary, is not writable."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
-    except OSError as error:
-        raise ValueError(f"cannot write to {directory}: {error.strerror or error}") from error
 
 
 def frame(scores: Sequence[FoldScore]) -> Any:

@@ -8,7 +8,7 @@ import io
 import itertools
 import lzma
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -90,6 +90,15 @@ class Format:
         return arrow.RecordBatch.from_arrays([cells[name] for name in columns], [*columns])
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        where = [self.names.index(name) for name in columns]
+        rows = self._rows()
+        while part := list(itertools.islice(rows, size)):
+            cells = [*zip(*part)]
+            made = [arrow.array(cells[place], arrow.string()) for place in where]
+            yield arrow.RecordBatch.from_arrays(made, [*columns])
+
+    def _rows(self) -> Iterator[Sequence[str | None]]:
+        """:return: the strings of each row; None for a missing value."""
         raise NotImplementedError
 
 
@@ -192,18 +201,6 @@ def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
     return io.TextIOWrapper(open_bytes(path), encoding=encoding, newline=newline)
 
 
-def in_batches(
-    rows: Iterable[Sequence[str | None]], names: list[str], columns: Sequence[str], size: int
-) -> Iterator[Any]:
-    """:return: record batches of these columns, with at most `size` rows."""
-    where = [names.index(name) for name in columns]
-    rows = iter(rows)
-    while part := list(itertools.islice(rows, size)):
-        cells = [*zip(*part)]
-        made = [arrow.array(cells[place], arrow.string()) for place in where]
-        yield arrow.RecordBatch.from_arrays(made, [*columns])
-
-
 def check_width(row: Sequence[Any], width: int, line: int) -> None:
     """:raise ValueError: unless the row on this line has `width` values."""
     if len(row) != width:
@@ -244,9 +241,6 @@ class Arff(Format):
         self.words = [name for name, kind, _ in declared if kind[:1] == "{"]
         orders = {name: order for name, kind, order in declared if kind.lower() == "date"}
         self.dates = {name: order for name, order in orders.items() if not _ISO.match(order)}
-
-    def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        return in_batches(self._rows(), self.names, columns, size)
 
     def _rows(self) -> Iterator[Sequence[str | None]]:
         width = len(self.names)
