@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,8 @@ PART_ROWS = 100_000
 _PART_VALUES = 2**25
 #: Columns of a regressor's predictions.
 _NUMBERS = ("mean", "std", "5%", "95%")
+#: The begin of a string that a spreadsheet reads as a formula.
+_FORMULA = r"^(?=[=+\-@\t\r])"
 
 
 def add_to(subparsers: Any) -> None:
@@ -174,13 +175,8 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
 
 def _without_formulas(table: Any) -> Any:
     """:return: a data frame whose strings and header are not spreadsheet formulas."""
-    texts = table.select_dtypes(exclude="number").columns
-    table[texts] = table[texts].apply(methodcaller("map", _as_text_only))
-    return table.rename(columns=_as_text_only)
-
-
-def _as_text_only(text: Any) -> Any:
-    return f"'{text}" if str(text).startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    table.columns = table.columns.str.replace(_FORMULA, "'", regex=True)
+    return table.replace(_FORMULA, "'", regex=True)
 
 
 def _table(estimator: Any, features: list[str], X: Any) -> Any:

@@ -183,7 +183,6 @@ class SVGPBaseline(GaussianProcess):
         natural-gradient step on q and an Adam step on the rest, at fixed inducing points. Then make
         natural-gradient steps. Both phases end when the ELBO converges, see `_settled`.
 
-        :param gamma: step size.
         :return: True if both phases have converged.
         :raise FloatingPointError: if q or ELBO is not finite, or the last ELBO is below the first.
         """

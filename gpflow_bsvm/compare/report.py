@@ -59,11 +59,6 @@ class Contest:
     losses: dict[str, Interval]
     behind: dict[tuple[str, str], Interval]
 
-    @property
-    def best(self) -> str:
-        """:return: the model with the least mean loss."""
-        return next(iter(self.losses))
-
     def verdict(self, model: str, other: str) -> str:
         """:return: "better" or "worse" if the pair's interval excludes 0, else "level"."""
         lost = self.behind[model, other]
@@ -75,7 +70,7 @@ class Contest:
 
     @property
     def leaders(self) -> list[str]:
-        """:return: the models that no model beats, including the best."""
+        """:return: the models that no model beats, first the one with the least mean loss."""
         return [name for name in self.losses if not self.better(name)]
 
 

@@ -66,9 +66,6 @@ class Format:
         """:return: names of all columns."""
         return [*self.names, *self.folders]
 
-    def check_features(self, features: Sequence[str]) -> None:
-        """:raise ValueError: if the model's columns have other names in this file."""
-
     def batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """
         :return: record batches of these columns, with 1 to `size` rows.
@@ -150,6 +147,8 @@ class SVMLight(Format):
         self.num_rows = len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
         self._last = self.X.shape[1] - 1
+        if reading.is_prediction:
+            self._check_indices(reading.features or ())
         asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
         more = [name[0] for name in asked if name]
         own = [f"x{number}" for number in range(self._first, self.X.shape[1])]
@@ -164,8 +163,8 @@ class SVMLight(Format):
         told = self.names if reading.na_values else (*reading.told_words, *reading.dates)
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
 
-    def check_features(self, features: Sequence[str]) -> None:
-        """See `Format`."""
+    def _check_indices(self, features: Sequence[str]) -> None:
+        """:raise ValueError: if the indices of a model's features count from another number."""
         known = [int(name[1:]) for name in features if re.fullmatch(r"x\d+", name)]
         number = len(known)
         here = self._first
