@@ -22,8 +22,8 @@ from ..engine.shared_graph import Compiled
 from ..likelihoods.base import has_hook
 from ..prediction import calibrate, predict_probabilities
 from ..priors import set_default_priors
-from . import regression
-from .baselines import Baseline, Estimator, KernelSettings, Skipped, Task, classifier, svc
+from . import baselines, regression
+from .baselines import Baseline, Estimator, KernelSettings, Skipped, Task
 from .registry import BASELINES, CLASSES
 
 #: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
@@ -301,8 +301,8 @@ def _svgp(C: int) -> SVGPBaseline:
 def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
     """:return: factories of the models in `registry.BASELINES` for C classes (0: numbers)."""
     return {
-        "BSVMClassifier": partial(Estimator, classifier),
-        "BSVMRegressor": regression.Regressor,
+        "BSVMClassifier": partial(Estimator, baselines.classifier),
+        "BSVMRegressor": partial(Estimator, baselines.regressor),
         "bsvm": partial(_hinge, "exact", C),
         "bsvm-augmented": partial(_hinge, "augmented", C),
         "one-vs-rest": partial(BSVMBaseline, partial(likelihoods.OneVsRest, C)),
@@ -310,9 +310,9 @@ def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
         "svgp": partial(_svgp, C),
         "svgp-probit": partial(SVGPBaseline, likelihoods.Probit),
         "svgp-robustmax": partial(SVGPBaseline, partial(gpflow.likelihoods.MultiClass, C), RAMP),
-        "svc": partial(Estimator, svc),
-        "svr": regression.svr,
-        "boosting": regression.boosting,
+        "svc": partial(Estimator, baselines.svc),
+        "svr": baselines.svr,
+        "boosting": baselines.boosting,
     }
 
 
