@@ -32,17 +32,14 @@ class Skipped(Exception):
 @dataclass(frozen=True)
 class KernelSettings:
     """
-    :ivar lengthscale: lengthscale of the squared exponential kernel on standardized features.
-    :ivar variance: variance of the kernel.
-    :ivar learn: whether to learn the kernel from these initial values (for Gaussian processes, one
-        lengthscale per feature); if not, they stay fixed.
-    :ivar offset: variance of a constant kernel that is added for Gaussian processes; 0: none.
+    A squared exponential kernel on standardized features. If it is learned, these values are the
+    first, and Gaussian processes have one lengthscale per feature.
     """
 
     lengthscale: float
     variance: float = 4.0
     learn: bool = False
-    offset: float = 0.0
+    offset: float = 0.0  #: variance of a constant kernel, added for Gaussian processes; 0: none
 
 
 class Task(NamedTuple):

@@ -42,21 +42,13 @@ GROWTH = 1.2
 
 @dataclass(frozen=True)
 class NaturalGradientSteps:
-    """
-    Settings of natural gradients for a likelihood.
+    """Step sizes of natural gradients for a likelihood, and their stopping rule."""
 
-    :ivar sizes: step sizes in (0, 1] for a fixed kernel; the first that works is used.
-    :ivar learning: step sizes while learning the kernel.
-    :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
-    :ivar window: number of ELBOs that the stopping rule averages; 1 if they have no noise.
-    :ivar rounds: number of ELBOs that it averages while learning the kernel.
-    """
-
-    sizes: tuple[float, ...] = (1.0, 0.1)
-    learning: tuple[float, ...] = (0.5, 0.1)
-    ramp: bool = False
-    window: int = 1
-    rounds: int = 20
+    sizes: tuple[float, ...] = (1.0, 0.1)  #: in (0, 1], for a fixed kernel; the first that works
+    learning: tuple[float, ...] = (0.5, 0.1)  #: sizes while learning the kernel
+    ramp: bool = False  #: whether sizes start at 1 / N, the weight of one row, and grow
+    window: int = 1  #: number of ELBOs that the stopping rule averages; 1 if they have no noise
+    rounds: int = 20  #: number of ELBOs that it averages while learning the kernel
 
 
 #: For GPflow's Softmax, whose ELBO is a mean of 100 draws, too noisy to judge convergence by single

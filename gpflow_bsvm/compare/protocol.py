@@ -45,19 +45,15 @@ Held = tuple[AnyNDArray, AnyNDArray]
 
 @dataclass(frozen=True)
 class Fold:
-    """
-    :ivar X: [n, D], standardized training rows; y: [n]; Z: [M, D].
-    :ivar X_test: [N - n, D], scaled like X; y_test: [N - n].
-    :ivar test: [N - n], indices of test rows in the data.
-    """
+    """The rows of a fold, standardized with its training part."""
 
     number: int
-    X: AnyNDArray
-    y: AnyNDArray
-    Z: AnyNDArray
-    X_test: AnyNDArray
-    y_test: AnyNDArray
-    test: AnyNDArray
+    X: AnyNDArray  #: [n, D], training rows
+    y: AnyNDArray  #: [n]
+    Z: AnyNDArray  #: [M, D]
+    X_test: AnyNDArray  #: [N - n, D], scaled like X
+    y_test: AnyNDArray  #: [N - n]
+    test: AnyNDArray  #: [N - n], indices of test rows in the data
 
 
 def folds(
@@ -111,19 +107,13 @@ def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) 
 
 @dataclass(frozen=True)
 class Settings:
-    """
-    :ivar folds: number of folds of the cross-validation, stratified for classes.
-    :ivar num_inducing: maximum number of inducing points; fewer distinct rows give fewer points.
-    :ivar fixed_kernel: whether all models keep the initial kernel.
-    :ivar seed: seed of folds, inducing points and the models' own splits.
-    :ivar task: "classification" or "regression".
-    """
+    """Settings of a comparison."""
 
-    folds: int = 10
-    num_inducing: int = 100
-    fixed_kernel: bool = False
-    seed: int = 0
-    task: str = "classification"
+    folds: int = 10  #: number of folds of the cross-validation, stratified for classes
+    num_inducing: int = 100  #: largest number of inducing points; fewer distinct rows give fewer
+    fixed_kernel: bool = False  #: whether all models keep the initial kernel
+    seed: int = 0  #: seed of folds, inducing points and the models' own splits
+    task: str = "classification"  #: or "regression"
 
     def kernel(self, num_features: int) -> KernelSettings:
         """:return: the (initial) kernel for D standardized columns."""
@@ -132,27 +122,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class FoldScore:
-    """
-    Result of a model on a fold.
+    """Result of a model on a fold."""
 
-    :ivar dataset: name of the data set.
-    :ivar model: name of the model in `BASELINES`.
-    :ivar fold: number of the fold, from 0.
-    :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
-    :ivar scores: values of the metrics on the held-out part, by name.
-    :ivar train_seconds: time to set up and fit the model; fold 0 includes TensorFlow's tracing.
-    :ivar predict_us: microseconds per held-out row, in a second call (the first call traces).
-    :ivar last_gain: see `gpflow_bsvm.compare.baselines.Baseline`.
-    """
-
-    dataset: str
-    model: str
-    fold: int
-    status: str
-    scores: dict[str, float]
-    train_seconds: float = math.nan
-    predict_us: float = math.nan
-    last_gain: float = math.nan
+    dataset: str  #: name of the data set
+    model: str  #: name of the model in `BASELINES`
+    fold: int  #: number of the fold, from 0
+    status: str  #: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>"
+    scores: dict[str, float]  #: values of the metrics on the held-out part, by name
+    train_seconds: float = math.nan  #: for setup and fit; fold 0 includes TensorFlow's tracing
+    predict_us: float = math.nan  #: microseconds per row, in a second call (the first traces)
+    last_gain: float = math.nan  #: see `gpflow_bsvm.compare.baselines.Baseline`
 
     @property
     def ok(self) -> bool:

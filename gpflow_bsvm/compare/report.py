@@ -46,17 +46,14 @@ class Contest:
     """
     Models in order of mean loss, compared by one score on the same held-out rows.
 
-    :ivar score: a name in `Comparison.losses`.
-    :ivar num_rows: number of rows that all models predict.
-    :ivar losses: mean loss of each model, with a 95 % interval.
     :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
         other model's loss. The paired t intervals have level 1 - 0.05 / P for P pairs, so that all
         together hold with 95 % (Bonferroni).
     """
 
-    score: str
-    num_rows: int
-    losses: dict[str, Interval]
+    score: str  #: a name in `Comparison.losses`
+    num_rows: int  #: number of rows that all models predict
+    losses: dict[str, Interval]  #: mean loss of each model, with a 95 % interval
     behind: dict[tuple[str, str], Interval]
 
     def verdict(self, model: str, other: str) -> str:

@@ -36,30 +36,18 @@ _UNSEEN = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class Format:
-    """
-    A table in a file.
-
-    :ivar names: names of the columns in the file, in order.
-    :ivar folders: further columns of a single value (None: missing), which folders' names state.
-    :ivar types: pyarrow types of columns to inspect.
-    :ivar words: columns that the file declares as words.
-    :ivar num_rows: number of rows; None if unknown.
-    :ivar dates: declared date formats that are not ISO 8601, by column.
-    :ivar left_out: descriptions of unread content.
-    :ivar may_have_commas: whether decimal commas are likely.
-    :ivar X: [N, D], a sparse matrix of all columns from x0 on; None for a dense table.
-    """
+    """A table in a file."""
 
     path: str
-    names: list[str]
-    folders: Mapping[str, str | None] = {}
-    types: dict[str, Any]
-    words: Collection[str] = ()
-    dates: Mapping[str, str] = {}
-    left_out: Sequence[str] = ()
-    num_rows: int | None = None
-    may_have_commas: bool = False
-    X: Any = None
+    names: list[str]  #: names of the columns in the file, in order
+    folders: Mapping[str, str | None] = {}  #: columns of one value (or None), from folders' names
+    types: dict[str, Any]  #: pyarrow types of columns to inspect
+    words: Collection[str] = ()  #: columns that the file declares as words
+    dates: Mapping[str, str] = {}  #: declared date formats that are not ISO 8601, by column
+    left_out: Sequence[str] = ()  #: descriptions of unread content
+    num_rows: int | None = None  #: number of rows; None if unknown
+    may_have_commas: bool = False  #: whether decimal commas are likely
+    X: Any = None  #: [N, D], a sparse matrix of all columns from x0 on; None for a dense table
 
     @property
     def columns(self) -> list[str]:
