@@ -192,12 +192,13 @@ class SVGPBaseline(GaussianProcess):
         self, data: Any, gamma: float, step: Any, most: int, window: int, tolerance: float
     ) -> tuple[bool, float]:
         """:return: True if the ELBOs of up to `most` steps converged; their last relative gain."""
+        X, Y = data
         elbos = list[float]()
         while len(elbos) < most and not _settled(elbos, window, tolerance):
-            ramp = GROWTH ** len(elbos) / len(data[0]) if self._steps.ramp else 1.0
+            ramp = GROWTH ** len(elbos) / len(X) if self._steps.ramp else 1.0
             self._gamma.assign(min(gamma, ramp))
             try:
-                elbos.append(float(step(*data)))
+                elbos.append(float(step(X, Y)))
             except tf.errors.InvalidArgumentError as error:  # GPflow raises it for an indefinite q
                 raise FloatingPointError(f"no finite q after step {len(elbos) + 1}") from error
             if not math.isfinite(elbos[-1]):

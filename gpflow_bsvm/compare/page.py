@@ -92,10 +92,11 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
         return []
     sets = [found for one in shown if (found := contests(one))]
     wins = {name: dict.fromkeys(shown[0].losses, 0) for found in sets for name in found[0].losses}
-    for contest in itertools.chain(*sets):
+    for contest in itertools.chain.from_iterable(sets):
         for name in contest.leaders:
             wins[name][contest.score] += 1
-    order = sorted(wins, key=lambda name: sum(wins[name].values()), reverse=True)
+    total = {name: sum(own.values()) for name, own in wins.items()}
+    order = sorted(wins, key=total.__getitem__, reverse=True)
     return [(name, [(won, len(sets)) for won in wins[name].values()]) for name in order]
 
 
