@@ -19,7 +19,7 @@ from gpflow.base import AnyNDArray
 from sklearn import datasets
 
 from .data.readers import checked
-from .estimators.labels import check_known
+from .estimators.labels import check_known, label_names
 from .estimators.large import Rows
 from .files import Files, Reading
 from .tables.paths import ENDINGS, OTHERS, find_files
@@ -109,7 +109,7 @@ def _read(path: str, target: str | None, numbers: bool, impute: bool, options: O
     pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
     X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
     check_known(Y[:, 0])
-    y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]
+    y = Y[:, 0] if rows.classes is None else label_names(rows, Y[:, 0])
     name = re.sub(rf"({'|'.join(map(re.escape, ENDINGS))})$", "", Path(path).name)
     notes = rows.table.notes(X)
     missing = np.isnan(X)

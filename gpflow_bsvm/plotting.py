@@ -32,10 +32,9 @@ def figure(
     :return: a figure and its axes, row by row; the figure needs no display.
     :raise ImportError: if matplotlib is missing.
     """
-    require("matplotlib")
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(width * num_columns, height * num_rows), layout="constrained")
+    fig = require("matplotlib.figure").Figure(
+        figsize=(width * num_columns, height * num_rows), layout="constrained"
+    )
     return fig, list(fig.subplots(num_rows, num_columns, squeeze=False).flat)
 
 

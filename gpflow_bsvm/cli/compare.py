@@ -68,22 +68,12 @@ def add_to(subparsers: Any) -> None:
         "or svmlight file, a directory of these, or name of a file in the directory "
         "GPFLOW_BSVM_DATA",
     )
-    task = "kind of labels: classes (the default), or numbers (bundled set: "
-    task += f"{DEFAULT_NUMBERS[0]}); required if labels may be either"
-    add("--task", choices=shared.TASKS, help=task)
-    target = "label column of files (default: y, target, class or label)"
-    add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
     add("--folds", type=shared.integer(2), metavar="K", help=folds)
-    most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
-    inducing = "inducing points of all models except BSVMClassifier and BSVMRegressor, by k-means "
-    inducing += f"on each training part (default: {most})"
-    add("--num-inducing", type=shared.integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="models to compare, see below")
     fixed = "one kernel for all models, of variance 4 and lengthscale sqrt(D), to compare their "
     fixed += "bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
-    add("--seed", type=shared.integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     out = "default: ./%(default)s; replaces the results of an earlier comparison there"
     add("--output", type=Path, default=output, metavar="DIR", help=out)
@@ -91,11 +81,11 @@ def add_to(subparsers: Any) -> None:
     add("--report", type=_page_file, metavar="FILE", help=page)
     jobs = "processes, which share the cores (default: one per data set, at most one per core)"
     add("--jobs", type=shared.integer(1), metavar="J", help=jobs)
-    add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures")
-    missing = "replace missing values by medians of the training rows, and add indicator columns"
-    add("--impute", action="store_true", help=missing)
-    shared.add_arguments(parser)
+    most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
+    inducing = "of all models except BSVMClassifier and BSVMRegressor, by k-means on each training "
+    inducing += f"part (default: {most})"
+    shared.add_training(parser, inducing, f" (bundled set of numbers: {DEFAULT_NUMBERS[0]})")
 
 
 def _page_file(text: str) -> Path:
@@ -120,8 +110,6 @@ def _compare(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("pandas") is None:
         require("pandas")  # names the right extra; later errors would not
     _look_at_files(args)
-    if args.task == "regression" and args.fixed_kernel:
-        raise ValueError("--task regression has no --fixed-kernel: leave it out")
     C = 0 if args.task == "regression" else 2
     names = args.models or default_baselines(C, args.fixed_kernel)
     show("\n".join(_line(f"{name}: ", BASELINES[name]) for name in names))
@@ -129,12 +117,6 @@ def _compare(args: argparse.Namespace) -> int:
         show("bsvm and svgp have the same kernel, priors and M inducing points.")
     show(_TIMES)
     shared.import_quietly()
-    from ..compare import report
-
-    report.prepare_output(args.output)
-    if args.report:
-        shared.check_output(args.report, [name for name in args.data if Path(name).is_file()])
-        report.prepare_output(args.report.parent)
     return _run(args, _prepare(args))
 
 
@@ -146,8 +128,15 @@ def _look_at_files(args: argparse.Namespace) -> None:
     classes, numbers = shared.TASKS
     of_numbers = {*args.data} <= {*DEFAULT_NUMBERS}
     args.task = args.task or (numbers if of_numbers else classes)
-    for name in ("results.csv", "results.json") if args.output.is_dir() else ():
-        shared.check_output(args.output / name, files)
+    if args.task == "regression" and args.fixed_kernel:
+        raise ValueError("--task regression has no --fixed-kernel: leave it out")
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"cannot write to {args.output}: {error.strerror}") from error
+    outputs = [args.output / name for name in ("results.csv", "results.json")]
+    for path in [*outputs, args.report] if args.report else outputs:
+        shared.check_output(path, files)
     if (args.output / "results.json").is_file():
         lost = f"results of an earlier comparison in {args.output} will be replaced"
         show(f"{lost}; --output DIR keeps them")
@@ -179,15 +168,12 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     try:
         _fit(args, comparisons)
-    except ChildProcessError as error:  # finished results are kept
-        _write_page(args, comparisons)
+    except ChildProcessError as error:
         return fail(1, error)
     except OSError as error:
         return fail(1, f"cannot write results: {error}")
-    except KeyboardInterrupt:  # finished results are kept
-        _write_page(args, comparisons)
-        raise
-    code = _write_page(args, comparisons)
+    finally:  # finished results are kept
+        code = _write_page(args, comparisons)
     if any(score.ok for done in comparisons for score in done.fold_scores):
         also = f" and {args.report}" if args.report and not code else ""
         show(f"\n{_time(args, comparisons)}\nwritten to {args.output}{also}")
@@ -199,34 +185,33 @@ def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
     """:return: a line with the total time, compared with the fits of the slowest `PEERS`."""
     from ..compare import report
 
-    took = time.perf_counter() - args.begun
+    took = f"took {time.perf_counter() - args.begun:.0f} s"
     peers = sum(report.seconds_of_peers(one) for one in comparisons)
-    if not peers:
-        return f"took {took:.0f} s"
-    return f"took {took:.0f} s; fits of the slowest other package: {peers:.0f} s"
+    return f"{took}; fits of the slowest other package: {peers:.0f} s" if peers else took
 
 
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
     from joblib import cpu_count
 
-    from ..compare.protocol import progress_bar, run_all
+    from ..compare.protocol import run_all
+    from ..inference.run import progress_bar
 
     for one in comparisons:
         for note in one.dataset.notes:
             show(shared.in_shell(f"{one.dataset.name}: {note}"))
     jobs = args.jobs or min(len(comparisons), cpu_count())
     unreported = list(comparisons)
-    with progress_bar(comparisons, False if args.no_progress else None) as bar:
+    fits = sum(one.num_fits for one in comparisons)
+    with progress_bar(fits, "compare", False if args.no_progress else None, "fit") as bar:
         try:
             for done in run_all(comparisons, jobs, bar):
                 unreported.remove(done)
                 with bar.external_write_mode():
                     _report(args, done, comparisons)
         finally:
-            for one in unreported:
-                if one.fold_scores:
-                    with bar.external_write_mode():
-                        _report(args, one, comparisons)
+            for one in (each for each in unreported if each.fold_scores):
+                with bar.external_write_mode():
+                    _report(args, one, comparisons)
 
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
@@ -249,8 +234,7 @@ def _report(args: argparse.Namespace, done: Comparison, comparisons: list[Compar
     """Print the table of `done`, and write all results so far."""
     from ..compare import pictures, report
 
-    if done.fold_scores:
-        show("\n".join(["", report.table(done), *report.verdicts(done)]))
+    show("\n".join(["", report.table(done), *report.verdicts(done)]))
     begun = [one for one in comparisons if one.fold_scores]
     drawn = [one for one in begun if one.held_out and not args.no_plots]
     report.write(begun, args.output, [report.picture_name(one.dataset) for one in drawn])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 from ..atomic import read_archive, whole_file
 from ..optional import require
-from ..tables.paths import ROW_NAMES, listed, shortened, with_nearest
+from ..tables.columns import Columns
+from ..tables.paths import ROW_NAMES, listed, shortened
 from ..tables.reading import Reading
 from ..tables.table import Table
 from . import shared
@@ -22,6 +22,8 @@ PART_ROWS = 100_000
 _PART_VALUES = 2**25
 #: Columns of a regressor's predictions.
 _NUMBERS = ("mean", "std", "5%", "95%")
+#: The begin of a string that a spreadsheet reads as a formula.
+_FORMULA = r"^(?=[=+\-@\t\r])"
 
 
 def add_to(subparsers: Any) -> None:
@@ -41,7 +43,6 @@ def add_to(subparsers: Any) -> None:
     add("--id", metavar="COL", help="column of DATA to copy to the first column of predictions")
     formulas = "prefix labels and --id with ' if a spreadsheet would read them as formulas"
     add("--spreadsheet", action="store_true", help=formulas)
-    add("--no-progress", action="store_true", help="no progress bar")
     shared.add_arguments(parser, features=False)
 
 
@@ -69,10 +70,7 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(f"{error}{_to_repeat(known, given)}") from error
     for file in table.files:
         if key is not None:
-            if key not in file.columns:
-                raise ValueError(f"file {file.path} lacks {with_nearest([key], file.columns)}")
-            if file.names.count(key) > 1:
-                raise ValueError(f"{file.path} has several columns {key!r}: rename all but one")
+            Columns({}, None, None, [key], None).check_names(file.columns, f"file {file.path}")
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
@@ -177,13 +175,8 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
 
 def _without_formulas(table: Any) -> Any:
     """:return: a data frame whose strings and header are not spreadsheet formulas."""
-    texts = table.select_dtypes(exclude="number").columns
-    table[texts] = table[texts].apply(methodcaller("map", _as_text_only))
-    return table.rename(columns=_as_text_only)
-
-
-def _as_text_only(text: Any) -> Any:
-    return f"'{text}" if str(text).startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    table.columns = table.columns.str.replace(_FORMULA, "'", regex=True)
+    return table.replace(_FORMULA, "'", regex=True)
 
 
 def _table(estimator: Any, features: list[str], X: Any) -> Any:

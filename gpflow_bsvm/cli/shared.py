@@ -21,7 +21,7 @@ from ..notices import LEVEL
 from ..tables.labels import look_like_numbers
 from ..tables.paths import about_folder, find_files
 from ..tables.reading import Reading
-from ..tables.table import Table
+from ..tables.table import TARGETS, Table
 
 PROGRAM = "gpflow-bsvm"
 #: The start of a warning's advice on Python parameters.
@@ -77,8 +77,24 @@ def find_and_show(data: str) -> list[str]:
     return paths
 
 
+def add_training(parser: argparse.ArgumentParser, inducing: str, tasks: str = "") -> None:
+    """Add the options of commands that train; `inducing` and `tasks` are parts of their help."""
+    add = parser.add_argument
+    task = "kind of labels: classes (the default) or numbers; required if labels may be either"
+    add("--task", choices=TASKS, help=task + tasks)
+    target = f"column of labels, of any type (default: whichever exists of {', '.join(TARGETS)})"
+    add("--target", metavar="COL", help=target)
+    add("--num-inducing", type=integer(1), metavar="M", help=f"inducing points {inducing}")
+    add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
+    missing = "replace missing values by medians of the training rows, and add indicator columns; "
+    missing += "needs all rows in memory"
+    add("--impute", action="store_true", help=missing)
+    add_arguments(parser)
+
+
 def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> None:
-    """Add the options that describe a table; `options` reads them."""
+    """Add the option for a log, and those that describe a table; `options` reads them."""
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     group = parser.add_argument_group("how DATA is read", _HOW)
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
@@ -99,11 +115,6 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     if getattr(args, "sure", False):
         given["classes"] = "any"
     return {name: value for name, value in given.items() if value is not None}
-
-
-def stored(args: argparse.Namespace) -> dict[str, Any]:
-    """:return: the options that a model file stores."""
-    return {name: one for name, one in options(args).items() if name in KEPT + OF_FILE}
 
 
 def read_table(paths: list[str], args: argparse.Namespace) -> Table:
@@ -155,15 +166,9 @@ def _option(found: re.Match[str]) -> str:
         return option
     if value == [...]:
         return option
-    words = joined(value) if isinstance(value, list) else str(value)
-    return f"{option} {shlex.quote(words)}"
-
-
-def joined(names: Sequence[Any]) -> str:
-    """:return: a string that `split` converts to these names."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
+    words = io.StringIO()
+    csv.writer(words, lineterminator="").writerow(value if isinstance(value, list) else [value])
+    return f"{option} {shlex.quote(words.getvalue())}"
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..optional import require
 from ..tables.paths import ROW_NAMES, shortened
-from ..tables.table import TARGETS, Table
+from ..tables.table import Table
 from . import shared
 from .shared import show
 
@@ -35,20 +35,10 @@ def add_to(subparsers: Any) -> None:
     parser.set_defaults(run=_train)
     parser.add_argument("data", metavar="DATA", help=shared.FILES)
     add = parser.add_argument
-    task = "kind of labels: classes (the default) or numbers; required if labels may be either"
-    add("--task", choices=shared.TASKS, help=task)
-    target = f"column of labels, of any type (default: whichever exists of {', '.join(TARGETS)})"
-    add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
     add("--weight", metavar="COL", help="column of row weights")
-    missing = "replace missing values by medians, and add indicator columns; reads all rows at once"
-    add("--impute", action="store_true", help=missing)
     add("--linear", action="store_true", help="a linear model; svmlight files stay sparse")
-    most = "inducing points (default: automatic)"
-    add("--num-inducing", type=shared.integer(1), metavar="M", help=most)
-    add("--seed", type=shared.integer(0), default=0, metavar="S", help="default: %(default)s")
-    add("--no-progress", action="store_true", help="no progress bar")
-    shared.add_arguments(parser)
+    shared.add_training(parser, "(default: automatic)")
 
 
 def _train(args: argparse.Namespace) -> int:
@@ -65,12 +55,12 @@ def _train(args: argparse.Namespace) -> int:
     begun = kept.is_dir()  # from an earlier call: keep it
     try:
         estimator = _fitted(args, kind, table, kept)
+        given = shared.options(args).items()
         estimator.reading_ = {
             "words": [one.name for one in table.columns.kinds if one.words is not None],
             "marks": {one.name: one.mark for one in table.columns.kinds if one.mark}
             | dict.fromkeys({*table.left_out} & {ROW_NAMES}, ROW_NAMES),
-            **shared.stored(args),
-        }
+        } | {name: one for name, one in given if name in shared.KEPT + shared.OF_FILE}
         save(estimator, args.output)
     except Exception:
         if not begun:

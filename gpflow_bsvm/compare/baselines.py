@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.svm import SVC
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict
+from sklearn.svm import SVC, SVR
 
-from ..estimators import BSVMClassifier
+from ..estimators import BSVMClassifier, BSVMRegressor
 from ..likelihoods.labels import with_both_classes
+from ..prediction import predict_log_density
+from . import regression
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
 #: Candidates for gamma if the kernel is learned, as multiples of 1 / (2 lengthscale^2).
@@ -29,17 +32,14 @@ class Skipped(Exception):
 @dataclass(frozen=True)
 class KernelSettings:
     """
-    :ivar lengthscale: lengthscale of the squared exponential kernel on standardized features.
-    :ivar variance: variance of the kernel.
-    :ivar learn: whether to learn the kernel from these initial values (for Gaussian processes, one
-        lengthscale per feature); if not, they stay fixed.
-    :ivar offset: variance of a constant kernel that is added for Gaussian processes; 0: none.
+    A squared exponential kernel on standardized features. If it is learned, these values are the
+    first, and Gaussian processes have one lengthscale per feature.
     """
 
     lengthscale: float
     variance: float = 4.0
     learn: bool = False
-    offset: float = 0.0
+    offset: float = 0.0  #: variance of a constant kernel, added for Gaussian processes; 0: none
 
 
 class Task(NamedTuple):
@@ -92,21 +92,29 @@ class Baseline(ABC):
 
 
 class Estimator(Baseline):
-    """A scikit-learn classifier."""
+    """A scikit-learn classifier, or `BSVMRegressor`."""
 
     def __init__(self, fitted: Callable[[Task], Any]) -> None:
-        """:param fitted: a function such as `svc` that returns a fitted classifier."""
+        """:param fitted: a function such as `svc` that returns a fitted estimator."""
         self._fitted = fitted
 
     def _fit(self, task: Task) -> str:
         model = self._model = self._fitted(task)
-        if not isinstance(model, BSVMClassifier):
+        if not hasattr(model, "model_"):
             return ""
-        M = model.model_.q_shape[1]
-        return f"chose {model.loss_}, penalty {model.penalty_:g}, {M} inducing points"
+        of_classes = isinstance(model, BSVMClassifier)
+        options = f"{model.loss_}, penalty {model.penalty_:g}, " if of_classes else ""
+        return f"chose {options}{model.model_.q_shape[1]} inducing points"
 
     def _predict(self, X: AnyNDArray) -> Any:
         return self._model.predict_proba(X)
+
+    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
+        """See `Baseline`."""
+        model = self._model
+        log_p = predict_log_density(model, (X, y))
+        quantiles = model.predict_quantiles(X, regression.LEVELS)
+        return regression.columns(model.predict(X), log_p, quantiles)
 
 
 def classifier(task: Task) -> BSVMClassifier:
@@ -114,6 +122,11 @@ def classifier(task: Task) -> BSVMClassifier:
     if not task.kernel.learn:
         raise Skipped("it learns its kernel, which is fixed here")
     return BSVMClassifier(random_state=task.seed).fit(task.X, task.y)
+
+
+def regressor(task: Task) -> BSVMRegressor:
+    """:return: `BSVMRegressor` with its defaults, which chooses M itself."""
+    return BSVMRegressor(random_state=task.seed).fit(task.X, task.y)
 
 
 def svc(task: Task) -> CalibratedClassifierCV:
@@ -133,3 +146,33 @@ def svc(task: Task) -> CalibratedClassifierCV:
     three, five = (StratifiedKFold(k, shuffle=True, random_state=seed) for k in folds)
     best = SVC(**GridSearchCV(SVC(), grid, cv=three, refit=False).fit(X, y).best_params_)
     return CalibratedClassifierCV(best, method="sigmoid", cv=five, ensemble=False).fit(X, y)
+
+
+class Searched(Baseline):
+    """A scikit-learn regressor with options chosen by 3-fold cross-validation."""
+
+    def __init__(self, estimator: Any, grid: Any) -> None:
+        folds = KFold(3, shuffle=True, random_state=0)
+        self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
+
+    def _fit(self, task: Task) -> str:
+        self._model = self._search.fit(task.X, task.y).best_estimator_
+        residual = task.y - cross_val_predict(self._model, task.X, task.y, cv=5)
+        self._deviation = residual.std()
+        return ""
+
+    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
+        """See `Baseline`."""
+        return regression.gaussian(self._model.predict(X), self._deviation, y)
+
+
+def svr() -> Searched:
+    """:return: scikit-learn's `SVR`."""
+    grid = {"C": [0.1, 1, 10, 100], "gamma": [0.01, 0.03, 0.1, 0.3], "epsilon": [0.01, 0.1, 0.3]}
+    return Searched(SVR(), grid)
+
+
+def boosting() -> Searched:
+    """:return: scikit-learn's boosted trees."""
+    grid = {"learning_rate": [0.05, 0.1], "max_leaf_nodes": [7, 31]}
+    return Searched(HistGradientBoostingRegressor(random_state=0), grid)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,8 +22,8 @@ from ..engine.shared_graph import Compiled
 from ..likelihoods.base import has_hook
 from ..prediction import calibrate, predict_probabilities
 from ..priors import set_default_priors
-from . import regression
-from .baselines import Baseline, Estimator, KernelSettings, Skipped, Task, classifier, svc
+from . import baselines, regression
+from .baselines import Baseline, Estimator, KernelSettings, Skipped, Task
 from .registry import BASELINES, CLASSES
 
 #: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
@@ -42,21 +42,13 @@ GROWTH = 1.2
 
 @dataclass(frozen=True)
 class NaturalGradientSteps:
-    """
-    Settings of natural gradients for a likelihood.
+    """Step sizes of natural gradients for a likelihood, and their stopping rule."""
 
-    :ivar sizes: step sizes in (0, 1] for a fixed kernel; the first that works is used.
-    :ivar learning: step sizes while learning the kernel.
-    :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
-    :ivar window: number of ELBOs that the stopping rule averages; 1 if they have no noise.
-    :ivar rounds: number of ELBOs that it averages while learning the kernel.
-    """
-
-    sizes: tuple[float, ...] = (1.0, 0.1)
-    learning: tuple[float, ...] = (0.5, 0.1)
-    ramp: bool = False
-    window: int = 1
-    rounds: int = 20
+    sizes: tuple[float, ...] = (1.0, 0.1)  #: in (0, 1], for a fixed kernel; the first that works
+    learning: tuple[float, ...] = (0.5, 0.1)  #: sizes while learning the kernel
+    ramp: bool = False  #: whether sizes start at 1 / N, the weight of one row, and grow
+    window: int = 1  #: number of ELBOs that the stopping rule averages; 1 if they have no noise
+    rounds: int = 20  #: number of ELBOs that it averages while learning the kernel
 
 
 #: For GPflow's Softmax, whose ELBO is a mean of 100 draws, too noisy to judge convergence by single
@@ -97,6 +89,15 @@ class GaussianProcess(Baseline):
 
     model: Any
 
+    def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
+        """:param likelihood: a function that makes the likelihood of a new model."""
+        self._likelihood = likelihood
+
+    def _new(self, kind: Callable[..., Any], Z: AnyNDArray, kernel: KernelSettings) -> Any:
+        likelihood = self._likelihood()
+        own = make_kernel(kernel, Z.shape[1])
+        return kind(own, likelihood, Z, num_latent_gps=likelihood.latent_dim or 1)
+
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """See `Baseline`."""
         columns = _columns.bind(self.model.likelihood)
@@ -114,11 +115,9 @@ class SVGPBaseline(GaussianProcess):
     def __init__(
         self, likelihood: Callable[[], Likelihood], steps: NaturalGradientSteps | None = None
     ) -> None:
-        """:param likelihood: a function that makes the likelihood; it is called once."""
-        self._likelihood = likelihood()
+        super().__init__(likelihood)
         self._steps = steps or NaturalGradientSteps()
         self._shape: Any = None  #: of the model: M, D, and the options of the kernel
-        self._begun = [variable.numpy() for variable in self._likelihood.trainable_variables]
 
     def _fit(self, task: Task) -> str:
         """Fit the model; after a failure, try the next smaller step size, and note it."""
@@ -145,13 +144,10 @@ class SVGPBaseline(GaussianProcess):
 
     def _make(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Make a model for Z [M, D] and a kernel, of any values, and its compiled steps."""
-        likelihood = self._likelihood
-        num_latents = likelihood.latent_dim or 1
-        own = make_kernel(kernel, Z.shape[1])
-        self.model = gpflow.models.SVGP(own, likelihood, Z, num_latent_gps=num_latents)
-        self._variables = self.model.kernel.trainable_variables + likelihood.trainable_variables
+        model = self.model = self._new(gpflow.models.SVGP, Z, kernel)
+        self._variables = model.kernel.trainable_variables + model.likelihood.trainable_variables
         # GPflow's Bernoulli accepts only floats as labels, its Softmax only integers.
-        self._label_dtype = default_float() if num_latents == 1 else np.int64
+        self._label_dtype = default_float() if model.num_latent_gps == 1 else np.int64
         # Folds may differ by a row: without signatures, each new length would be traced again.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
         data = (X, tf.TensorSpec([None, 1], self._label_dtype))
@@ -166,15 +162,9 @@ class SVGPBaseline(GaussianProcess):
         self._learning_step = graph(self._step_both, input_signature=data)
 
     def _reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
-        """Reset q to the prior, with these inducing points and hyperparameters."""
-        model = self.model
-        model.inducing_variable.Z.assign(Z)
-        fresh = make_kernel(kernel, Z.shape[1])
-        gpflow.utilities.multiple_assign(model.kernel, gpflow.utilities.parameter_dict(fresh))
-        for variable, value in zip(model.likelihood.trainable_variables, self._begun):
-            variable.assign(value)
-        model.q_mu.assign(tf.zeros_like(model.q_mu))
-        model.q_sqrt.assign(np.broadcast_to(np.eye(len(Z)), model.q_sqrt.shape))
+        """Give the model the values of a new one, whose q is the prior, and restart Adam."""
+        values = gpflow.utilities.parameter_dict(self._new(gpflow.models.SVGP, Z, kernel))
+        gpflow.utilities.multiple_assign(self.model, values)
         for variable in self._adam.variables:  # moments and step number
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
@@ -185,51 +175,39 @@ class SVGPBaseline(GaussianProcess):
         natural-gradient step on q and an Adam step on the rest, at fixed inducing points. Then make
         natural-gradient steps. Both phases end when the ELBO converges, see `_settled`.
 
-        :param gamma: step size.
         :return: True if both phases have converged.
         :raise FloatingPointError: if q or ELBO is not finite, or the last ELBO is below the first.
         """
         data = tf.constant(task.X), tf.constant(task.y[:, None].astype(self._label_dtype))
-        steps = self._elbos(self._natural_step, MAX_STEPS, data, gamma)
-        phases = [(steps, self._steps.window, TOLERANCE)]
+        ascend = partial(self._ascend, data, gamma)
+        steps = self._steps
+        ends = list[tuple[bool, float]]()
         if task.kernel.learn:
-            rounds = self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma)
-            phases.insert(0, (rounds, self._steps.rounds, KERNEL_TOLERANCE))
-        ends = [self._ascend(elbos, window, tol) for elbos, window, tol in phases]
+            ends.append(ascend(self._learning_step, KERNEL_ROUNDS, steps.rounds, KERNEL_TOLERANCE))
+        ends.append(ascend(self._natural_step, MAX_STEPS, steps.window, TOLERANCE))
         self.last_gain = ends[0][1]
         return all(settled for settled, _ in ends)
 
-    def _ascend(self, elbos: Iterator[float], window: int, tolerance: float) -> tuple[bool, float]:
-        """:return: True if the ELBOs converged, and their last relative gain."""
-        seen: list[float] = []
-        for elbo in elbos:
-            seen.append(elbo)
-            if _settled(seen, window, tolerance):
-                break
-        settled = _settled(seen, window, tolerance)
-        if not settled and seen[-1] < seen[0]:
-            raise FloatingPointError(f"ELBO fell from {seen[0]:.6g} to {seen[-1]:.6g}")
-        before = seen[-2 * window : -window] or seen[:1]
-        return settled, relative_gain(float(np.mean(before)), float(np.mean(seen[-window:])))
-
-    def _elbos(
-        self,
-        step: Callable[..., tf.Tensor],
-        num_steps: int,
-        data: tuple[tf.Tensor, tf.Tensor],
-        gamma: float,
-    ) -> Iterator[float]:
+    def _ascend(
+        self, data: Any, gamma: float, step: Any, most: int, window: int, tolerance: float
+    ) -> tuple[bool, float]:
+        """:return: True if the ELBOs of up to `most` steps converged; their last relative gain."""
         X, Y = data
-        for number in range(num_steps):
-            ramp = GROWTH**number / len(X) if self._steps.ramp else 1.0
+        elbos = list[float]()
+        while len(elbos) < most and not _settled(elbos, window, tolerance):
+            ramp = GROWTH ** len(elbos) / len(X) if self._steps.ramp else 1.0
             self._gamma.assign(min(gamma, ramp))
             try:
-                elbo = float(step(X, Y))
+                elbos.append(float(step(X, Y)))
             except tf.errors.InvalidArgumentError as error:  # GPflow raises it for an indefinite q
-                raise FloatingPointError(f"no finite q after step {number + 1}") from error
-            if not math.isfinite(elbo):
-                raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
-            yield elbo
+                raise FloatingPointError(f"no finite q after step {len(elbos) + 1}") from error
+            if not math.isfinite(elbos[-1]):
+                raise FloatingPointError(f"the ELBO is {elbos[-1]} at step {len(elbos)}")
+        settled = _settled(elbos, window, tolerance)
+        if not settled and elbos[-1] < elbos[0]:
+            raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
+        before = elbos[-2 * window : -window] or elbos[:1]
+        return settled, relative_gain(float(np.mean(before)), float(np.mean(elbos[-window:])))
 
     def _step_q(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """:return: the ELBO before a natural-gradient step, for the stopping rule."""
@@ -277,21 +255,14 @@ class BSVMBaseline(GaussianProcess):
     model; then its link, if any, is calibrated.
     """
 
-    def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
-        """:param likelihood: a factory that is called for each fit."""
-        self._likelihood = likelihood
-
     def _fit(self, task: Task) -> str:
         X, y, Z, kernel, _ = task
-        likelihood = self._likelihood()
         data = (X, y[:, None] * 1.0)
-        num_latents = likelihood.latent_dim or 1
-        own = make_kernel(kernel, X.shape[1])
-        self.model = models.BSVM(own, likelihood, Z, num_latent_gps=num_latents)
+        self.model = self._new(models.BSVM, Z, kernel)
         gpflow.set_trainable(self.model.inducing_variable, False)
         run = inference.VEM().run if kernel.learn else inference.fit
         history = run(self.model, data, progress=False)
-        if kernel.learn and has_hook(likelihood, "link_parameters"):
+        if kernel.learn and has_hook(self.model.likelihood, "link_parameters"):
             calibrate(self.model, data)
         elbo = history.elbo
         self.last_gain = relative_gain(elbo[-2], elbo[-1]) if len(elbo) > 1 else math.nan
@@ -323,8 +294,8 @@ def _svgp(C: int) -> SVGPBaseline:
 def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
     """:return: factories of the models in `registry.BASELINES` for C classes (0: numbers)."""
     return {
-        "BSVMClassifier": partial(Estimator, classifier),
-        "BSVMRegressor": regression.Regressor,
+        "BSVMClassifier": partial(Estimator, baselines.classifier),
+        "BSVMRegressor": partial(Estimator, baselines.regressor),
         "bsvm": partial(_hinge, "exact", C),
         "bsvm-augmented": partial(_hinge, "augmented", C),
         "one-vs-rest": partial(BSVMBaseline, partial(likelihoods.OneVsRest, C)),
@@ -332,9 +303,9 @@ def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
         "svgp": partial(_svgp, C),
         "svgp-probit": partial(SVGPBaseline, likelihoods.Probit),
         "svgp-robustmax": partial(SVGPBaseline, partial(gpflow.likelihoods.MultiClass, C), RAMP),
-        "svc": partial(Estimator, svc),
-        "svr": regression.svr,
-        "boosting": regression.boosting,
+        "svc": partial(Estimator, baselines.svc),
+        "svr": baselines.svr,
+        "boosting": baselines.boosting,
     }
 
 

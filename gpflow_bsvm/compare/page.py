@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import io
-from collections import Counter
+import itertools
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -90,12 +90,14 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
     """
     if len(shown) < 2:
         return []
-    each = [found for one in shown if (found := contests(one))]
-    held = [[found[number] for found in each] for number in range(len(shown[0].losses))]
-    models = dict.fromkeys(name for all_ in held for one in all_ for name in one.losses)
-    leads = [Counter(name for one in all_ for name in one.leaders) for all_ in held]
-    order = sorted(models, key=sum(leads, Counter()).__getitem__, reverse=True)
-    return [(name, [(of[name], len(all_)) for of, all_ in zip(leads, held)]) for name in order]
+    sets = [found for one in shown if (found := contests(one))]
+    wins = {name: dict.fromkeys(shown[0].losses, 0) for found in sets for name in found[0].losses}
+    for contest in itertools.chain.from_iterable(sets):
+        for name in contest.leaders:
+            wins[name][contest.score] += 1
+    total = {name: sum(own.values()) for name, own in wins.items()}
+    order = sorted(wins, key=total.__getitem__, reverse=True)
+    return [(name, [(won, len(sets)) for won in wins[name].values()]) for name in order]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:

@@ -16,6 +16,7 @@ from .report import summary
 
 if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Limits of a confusion matrix: the most classes with printed numbers, the longest class name.
 _MOST_NUMBERS = 12
@@ -26,19 +27,15 @@ _LONGEST_TITLE = 60
 _DRAWN = {"classification": ("error", "nll"), "regression": ("mse", "nll")}
 
 
-def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
+def draw(comparison: Comparison, path: Path | IO[bytes]) -> Figure:
     """
     Write a picture with three parts: reliability on all held-out rows; for the first model, the
     confusion matrix (if C > 2) or predictions against true numbers; and two scores, with standard
     deviations over folds, against training time.
 
+    :return: the figure.
     :raise ImportError: if matplotlib is missing.
     """
-    _figure(comparison).savefig(path, dpi=130)
-
-
-def _figure(comparison: Comparison) -> Any:
-    """:return: the figure that `draw` writes."""
     C = len(comparison.labels)
     records = summary(comparison.fold_scores)
     fig, axes = plotting.figure(1, 3) if C == 2 else plotting.figure(2, 2)
@@ -58,6 +55,7 @@ def _figure(comparison: Comparison) -> Any:
     fig.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
     name = shown(comparison.dataset.name, _LONGEST_TITLE)
     fig.suptitle(f"{name}: {comparison.settings.folds} folds; bars show deviations over folds")
+    fig.savefig(path, dpi=130)
     return fig
 
 

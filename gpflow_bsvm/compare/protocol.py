@@ -32,6 +32,7 @@ from .. import metrics
 from ..datasets import Dataset
 from ..estimators.labels import number
 from ..inducing_points.points import kmeans
+from ..inference.run import progress_bar
 from ..tables.labels import check_are_classes
 from . import regression
 from .baselines import Baseline, KernelSettings, Skipped
@@ -44,19 +45,15 @@ Held = tuple[AnyNDArray, AnyNDArray]
 
 @dataclass(frozen=True)
 class Fold:
-    """
-    :ivar X: [n, D], standardized training rows; y: [n]; Z: [M, D].
-    :ivar X_test: [N - n, D], scaled like X; y_test: [N - n].
-    :ivar test: [N - n], indices of test rows in the data.
-    """
+    """The rows of a fold, standardized with its training part."""
 
     number: int
-    X: AnyNDArray
-    y: AnyNDArray
-    Z: AnyNDArray
-    X_test: AnyNDArray
-    y_test: AnyNDArray
-    test: AnyNDArray
+    X: AnyNDArray  #: [n, D], training rows
+    y: AnyNDArray  #: [n]
+    Z: AnyNDArray  #: [M, D]
+    X_test: AnyNDArray  #: [N - n, D], scaled like X
+    y_test: AnyNDArray  #: [N - n]
+    test: AnyNDArray  #: [N - n], indices of test rows in the data
 
 
 def folds(
@@ -110,19 +107,13 @@ def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) 
 
 @dataclass(frozen=True)
 class Settings:
-    """
-    :ivar folds: number of folds of the cross-validation, stratified for classes.
-    :ivar num_inducing: maximum number of inducing points; fewer distinct rows give fewer points.
-    :ivar fixed_kernel: whether all models keep the initial kernel.
-    :ivar seed: seed of folds, inducing points and the models' own splits.
-    :ivar task: "classification" or "regression".
-    """
+    """Settings of a comparison."""
 
-    folds: int = 10
-    num_inducing: int = 100
-    fixed_kernel: bool = False
-    seed: int = 0
-    task: str = "classification"
+    folds: int = 10  #: number of folds of the cross-validation, stratified for classes
+    num_inducing: int = 100  #: largest number of inducing points; fewer distinct rows give fewer
+    fixed_kernel: bool = False  #: whether all models keep the initial kernel
+    seed: int = 0  #: seed of folds, inducing points and the models' own splits
+    task: str = "classification"  #: or "regression"
 
     def kernel(self, num_features: int) -> KernelSettings:
         """:return: the (initial) kernel for D standardized columns."""
@@ -131,27 +122,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class FoldScore:
-    """
-    Result of a model on a fold.
+    """Result of a model on a fold."""
 
-    :ivar dataset: name of the data set.
-    :ivar model: name of the model in `BASELINES`.
-    :ivar fold: number of the fold, from 0.
-    :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
-    :ivar scores: values of the metrics on the held-out part, by name.
-    :ivar train_seconds: time to set up and fit the model; fold 0 includes TensorFlow's tracing.
-    :ivar predict_us: microseconds per held-out row, in a second call (the first call traces).
-    :ivar last_gain: see `gpflow_bsvm.compare.baselines.Baseline`.
-    """
-
-    dataset: str
-    model: str
-    fold: int
-    status: str
-    scores: dict[str, float]
-    train_seconds: float = math.nan
-    predict_us: float = math.nan
-    last_gain: float = math.nan
+    dataset: str  #: name of the data set
+    model: str  #: name of the model in `BASELINES`
+    fold: int  #: number of the fold, from 0
+    status: str  #: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>"
+    scores: dict[str, float]  #: values of the metrics on the held-out part, by name
+    train_seconds: float = math.nan  #: for setup and fit; fold 0 includes TensorFlow's tracing
+    predict_us: float = math.nan  #: microseconds per row, in a second call (the first traces)
+    last_gain: float = math.nan  #: see `gpflow_bsvm.compare.baselines.Baseline`
 
     @property
     def ok(self) -> bool:
@@ -185,14 +165,14 @@ class Comparison:
         """
         self.dataset = dataset
         self.settings = settings
+        scores = regression if settings.task == "regression" else metrics
+        self._evaluate = scores.evaluate
+        self.metrics = scores.METRICS
+        self.losses = scores.LOSSES
         if settings.task == "regression":
             self.labels = np.array([])
             self._y = dataset.y.astype(float)
-            self.metrics = regression.METRICS
-            self.losses = regression.LOSSES
         else:
-            self.metrics = metrics.METRICS
-            self.losses = metrics.LOSSES
             self.labels, self._y = class_labels(dataset)
             check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         default = default_baselines(len(self.labels), settings.fixed_kernel)
@@ -207,7 +187,7 @@ class Comparison:
             several comparisons share, which stays open.
         """
         settings = self.settings
-        bar = progress if isinstance(progress, tqdm) else progress_bar([self], progress)
+        bar = progress_bar(self.num_fits, "compare", progress, "fit")
         tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow: only once
         each = folds(self.dataset.X, self._y, settings.folds, settings.seed, settings.num_inducing)
         try:
@@ -266,8 +246,7 @@ class Comparison:
                 again = time.perf_counter()  # traced by the first call
                 self._predict(model, fold)
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
-            evaluate = metrics.evaluate if len(self.labels) else regression.evaluate
-            scores = evaluate(fold.y_test, p)
+            scores = self._evaluate(fold.y_test, p)
         except Exception as error:  # an error of one model must not end the comparison
             return made(_reason(error), dict.fromkeys(self.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
@@ -278,12 +257,6 @@ class Comparison:
         if len(self.labels):
             return np.asarray(model.predict_proba(fold.X_test))
         return np.asarray(model.predict_numbers(fold.X_test, fold.y_test))
-
-
-def progress_bar(comparisons: Sequence[Comparison], progress: bool | None) -> tqdm:
-    """:return: a single bar for all fits; `progress`: whether to show it (None: on terminals)."""
-    total = sum(one.num_fits for one in comparisons)
-    return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)
 
 
 def _reason(error: Exception) -> str:
@@ -298,7 +271,7 @@ def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator
     Run comparisons, and yield each comparison when all its models are done.
 
     :param jobs: number of processes, which share the cores; 1: this process.
-    :param bar: the comparisons' `progress_bar`.
+    :param bar: a bar for the fits of all comparisons.
     :raise ChildProcessError: if a process was killed; finished models are kept.
     """
     if jobs == 1:

@@ -21,18 +21,12 @@ FIXED = ("fixed",)
 
 @dataclass(frozen=True)
 class Entry:
-    """
-    :ivar description: a description for the help, the output and the page.
-    :ivar factory: a function that makes a `Baseline` for C classes; None: the factory of this name
-        in `gp_baselines`.
-    :ivar only: the kinds of labels that the model accepts, from `KINDS`.
-    :ivar default: kernels (`LEARNT`, `FIXED`) for which the model runs by default.
-    """
+    """A model; its factory makes a `Baseline` for C classes (0: numbers)."""
 
-    description: str
-    factory: Callable[[int], Any] | None = None
-    only: tuple[str, ...] = CLASSES
-    default: tuple[str, ...] = FIXED
+    description: str  #: for the help, the output and the page
+    factory: Callable[[int], Any] | None = None  #: None: that of this name in `gp_baselines`
+    only: tuple[str, ...] = CLASSES  #: the kinds of labels that the model accepts, from `KINDS`
+    default: tuple[str, ...] = FIXED  #: kernels for which the model runs by default
 
     def suits(self, num_classes: int) -> bool:
         """:return: True if the model accepts this number of classes (0: numbers)."""

@@ -1,4 +1,4 @@
-"""Regression: predictive distributions, their scores, and scikit-learn's models.
+"""Regression: predictive distributions and their scores.
 
 Labels are standardized with the training rows, so that errors and densities are comparable across
 data sets. Methods without a density (SVR, boosting) get a Gaussian with the deviation of
@@ -13,14 +13,8 @@ from typing import Any
 import numpy as np
 from gpflow.base import AnyNDArray
 from scipy import stats
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
-from sklearn.svm import SVR
 
-from ..estimators import BSVMRegressor
 from ..metrics import Loss, Metric
-from ..prediction import predict_log_density
-from .baselines import Baseline, Task
 
 #: Levels of the predicted quantiles; the first and the last are the ends of a 90 % interval.
 LEVELS = tuple(np.linspace(0.05, 0.95, 10))
@@ -69,47 +63,3 @@ def evaluate(y: AnyNDArray, P: AnyNDArray) -> dict[str, float]:
     if not np.isfinite(P).all():
         raise ValueError("predictions must be finite")
     return {name: metric.function(y, P) for name, metric in METRICS.items()}
-
-
-class Regressor(Baseline):
-    """`BSVMRegressor` with its defaults."""
-
-    def _fit(self, task: Task) -> str:
-        self._model = BSVMRegressor(random_state=task.seed).fit(task.X, task.y)
-        return f"chose {self._model.model_.q_shape[1]} inducing points"
-
-    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        model = self._model
-        log_p = predict_log_density(model, (X, y))
-        return columns(model.predict(X), log_p, model.predict_quantiles(X, LEVELS))
-
-
-class Searched(Baseline):
-    """A scikit-learn regressor with options chosen by 3-fold cross-validation."""
-
-    def __init__(self, estimator: Any, grid: Any) -> None:
-        folds = KFold(3, shuffle=True, random_state=0)
-        self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
-
-    def _fit(self, task: Task) -> str:
-        self._model = self._search.fit(task.X, task.y).best_estimator_
-        residual = task.y - cross_val_predict(self._model, task.X, task.y, cv=5)
-        self._deviation = residual.std()
-        return ""
-
-    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        return gaussian(self._model.predict(X), self._deviation, y)
-
-
-def svr() -> Searched:
-    """:return: scikit-learn's `SVR`."""
-    grid = {"C": [0.1, 1, 10, 100], "gamma": [0.01, 0.03, 0.1, 0.3], "epsilon": [0.01, 0.1, 0.3]}
-    return Searched(SVR(), grid)
-
-
-def boosting() -> Searched:
-    """:return: scikit-learn's boosted trees."""
-    grid = {"learning_rate": [0.05, 0.1], "max_leaf_nodes": [7, 31]}
-    return Searched(HistGradientBoostingRegressor(random_state=0), grid)

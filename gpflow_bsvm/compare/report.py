@@ -9,7 +9,6 @@ import contextlib
 import json
 import math
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, permutations
@@ -47,23 +46,15 @@ class Contest:
     """
     Models in order of mean loss, compared by one score on the same held-out rows.
 
-    :ivar score: a name in `Comparison.losses`.
-    :ivar num_rows: number of rows that all models predict.
-    :ivar losses: mean loss of each model, with a 95 % interval.
     :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
         other model's loss. The paired t intervals have level 1 - 0.05 / P for P pairs, so that all
         together hold with 95 % (Bonferroni).
     """
 
-    score: str
-    num_rows: int
-    losses: dict[str, Interval]
+    score: str  #: a name in `Comparison.losses`
+    num_rows: int  #: number of rows that all models predict
+    losses: dict[str, Interval]  #: mean loss of each model, with a 95 % interval
     behind: dict[tuple[str, str], Interval]
-
-    @property
-    def best(self) -> str:
-        """:return: the model with the least mean loss."""
-        return next(iter(self.losses))
 
     def verdict(self, model: str, other: str) -> str:
         """:return: "better" or "worse" if the pair's interval excludes 0, else "level"."""
@@ -76,7 +67,7 @@ class Contest:
 
     @property
     def leaders(self) -> list[str]:
-        """:return: the models that no model beats, including the best."""
+        """:return: the models that no model beats, first the one with the least mean loss."""
         return [name for name in self.losses if not self.better(name)]
 
 
@@ -123,15 +114,6 @@ def _interval(values: AnyNDArray, level: float) -> Interval:
         return Interval(mean, mean, mean)
     low, high = stats.ttest_1samp(values, 0).confidence_interval(level)
     return Interval(mean, float(low), float(high))
-
-
-def prepare_output(directory: Path) -> None:
-    """:raise ValueError: if the directory, which is made if necessary, is not writable."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
-    except OSError as error:
-        raise ValueError(f"cannot write to {directory}: {error.strerror or error}") from error
 
 
 def frame(scores: Sequence[FoldScore]) -> Any:

@@ -24,24 +24,15 @@ _ADVICE = "give na_values=[...] if it means a missing value, else correct the fi
 
 
 class Column(NamedTuple):
-    """
-    How to read a column, as one or more columns of X or as labels.
-
-    :ivar words: words, each of which becomes a 0/1 feature "name=word"; None: a single feature.
-    :ivar classes: labels, converted to 0..C-1; empty if labels are numbers.
-    :ivar spelling: format of numbers in strings.
-    :ivar date: whether values become days since 1970.
-    :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "" if ordinary.
-    :ivar missing: strings for missing values, see `without`.
-    """
+    """How to read a column, as one or more columns of X or as labels."""
 
     name: str
-    words: tuple[str, ...] | None = None
-    classes: tuple[Any, ...] = ()
-    spelling: Spelling = PLAIN
-    date: bool = False
-    mark: str = ""
-    missing: tuple[str, ...] = ("",)
+    words: tuple[str, ...] | None = None  #: each is a 0/1 feature "name=word"; None: one feature
+    classes: tuple[Any, ...] = ()  #: labels, converted to 0..C-1; empty if labels are numbers
+    spelling: Spelling = PLAIN  #: format of numbers in strings
+    date: bool = False  #: whether values become days since 1970
+    mark: str = ""  #: the kind of all values, such as "times of day" or `TRUTH`; "" if ordinary
+    missing: tuple[str, ...] = ("",)  #: strings for missing values, see `without`
 
     @property
     def features(self) -> list[str]:

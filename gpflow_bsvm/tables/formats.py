@@ -8,7 +8,7 @@ import io
 import itertools
 import lzma
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,38 +36,23 @@ _UNSEEN = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class Format:
-    """
-    A table in a file.
-
-    :ivar names: names of the columns in the file, in order.
-    :ivar folders: further columns of a single value (None: missing), which folders' names state.
-    :ivar types: pyarrow types of columns to inspect.
-    :ivar words: columns that the file declares as words.
-    :ivar num_rows: number of rows; None if unknown.
-    :ivar dates: declared date formats that are not ISO 8601, by column.
-    :ivar left_out: descriptions of unread content.
-    :ivar may_have_commas: whether decimal commas are likely.
-    :ivar X: [N, D], a sparse matrix of all columns from x0 on; None for a dense table.
-    """
+    """A table in a file."""
 
     path: str
-    names: list[str]
-    folders: Mapping[str, str | None] = {}
-    types: dict[str, Any]
-    words: Collection[str] = ()
-    dates: Mapping[str, str] = {}
-    left_out: Sequence[str] = ()
-    num_rows: int | None = None
-    may_have_commas: bool = False
-    X: Any = None
+    names: list[str]  #: names of the columns in the file, in order
+    folders: Mapping[str, str | None] = {}  #: columns of one value (or None), from folders' names
+    types: dict[str, Any]  #: pyarrow types of columns to inspect
+    words: Collection[str] = ()  #: columns that the file declares as words
+    dates: Mapping[str, str] = {}  #: declared date formats that are not ISO 8601, by column
+    left_out: Sequence[str] = ()  #: descriptions of unread content
+    num_rows: int | None = None  #: number of rows; None if unknown
+    may_have_commas: bool = False  #: whether decimal commas are likely
+    X: Any = None  #: [N, D], a sparse matrix of all columns from x0 on; None for a dense table
 
     @property
     def columns(self) -> list[str]:
         """:return: names of all columns."""
         return [*self.names, *self.folders]
-
-    def check_features(self, features: Sequence[str]) -> None:
-        """:raise ValueError: if the model's columns have other names in this file."""
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """
@@ -90,6 +75,15 @@ class Format:
         return arrow.RecordBatch.from_arrays([cells[name] for name in columns], [*columns])
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        where = [self.names.index(name) for name in columns]
+        rows = self._rows()
+        while part := list(itertools.islice(rows, size)):
+            cells = [*zip(*part)]
+            made = [arrow.array(cells[place], arrow.string()) for place in where]
+            yield arrow.RecordBatch.from_arrays(made, [*columns])
+
+    def _rows(self) -> Iterator[Sequence[str | None]]:
+        """:return: the strings of each row; None for a missing value."""
         raise NotImplementedError
 
 
@@ -141,6 +135,8 @@ class SVMLight(Format):
         self.num_rows = len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
         self._last = self.X.shape[1] - 1
+        if reading.is_prediction:
+            self._check_indices(reading.features or ())
         asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
         more = [name[0] for name in asked if name]
         own = [f"x{number}" for number in range(self._first, self.X.shape[1])]
@@ -155,8 +151,8 @@ class SVMLight(Format):
         told = self.names if reading.na_values else (*reading.told_words, *reading.dates)
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
 
-    def check_features(self, features: Sequence[str]) -> None:
-        """See `Format`."""
+    def _check_indices(self, features: Sequence[str]) -> None:
+        """:raise ValueError: if the indices of a model's features count from another number."""
         known = [int(name[1:]) for name in features if re.fullmatch(r"x\d+", name)]
         number = len(known)
         here = self._first
@@ -190,18 +186,6 @@ def open_bytes(path: str) -> Any:
 def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
     """:return: the lines of a file, compressed or not."""
     return io.TextIOWrapper(open_bytes(path), encoding=encoding, newline=newline)
-
-
-def in_batches(
-    rows: Iterable[Sequence[str | None]], names: list[str], columns: Sequence[str], size: int
-) -> Iterator[Any]:
-    """:return: record batches of these columns, with at most `size` rows."""
-    where = [names.index(name) for name in columns]
-    rows = iter(rows)
-    while part := list(itertools.islice(rows, size)):
-        cells = [*zip(*part)]
-        made = [arrow.array(cells[place], arrow.string()) for place in where]
-        yield arrow.RecordBatch.from_arrays(made, [*columns])
 
 
 def check_width(row: Sequence[Any], width: int, line: int) -> None:
@@ -244,9 +228,6 @@ class Arff(Format):
         self.words = [name for name, kind, _ in declared if kind[:1] == "{"]
         orders = {name: order for name, kind, order in declared if kind.lower() == "date"}
         self.dates = {name: order for name, order in orders.items() if not _ISO.match(order)}
-
-    def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        return in_batches(self._rows(), self.names, columns, size)
 
     def _rows(self) -> Iterator[Sequence[str | None]]:
         width = len(self.names)

@@ -55,6 +55,7 @@ class Survey:
         self._reading = reading
         self._files = files
         self._order = file.dates.get(name)
+        self._known = (reading.marks or {}).get(name, "")
         declared = name in file.words and not reading.is_prediction
         self._beside = name in (reading.target, reading.weight)
         self._told = (declared and not self._beside) or name in reading.told_words
@@ -133,10 +134,6 @@ class Survey:
         if is_a(self.kind):
             self.fitting = [one for one in self.fitting if one.read(cells) is not None]
         return cells
-
-    @property
-    def _known(self) -> str:
-        return (self._reading.marks or {}).get(self.name, "")
 
     @property
     def many(self) -> bool:

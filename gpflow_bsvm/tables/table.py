@@ -102,8 +102,6 @@ class Table:
                 f"drop={both!r}: columns that are read as features, target or weight cannot be "
                 "left out"
             )
-        for file in self.files if reading.is_prediction else ():
-            file.check_features(reading.features or ())
         given = {"dates": reading.dates}
         if not reading.is_prediction:  # a prediction's table may lack them
             given |= {"words": reading.told_words, "drop": reading.drop}

@@ -100,7 +100,8 @@ class Text(formats.Format):
         """:return: True if it is certain that rows begin with R's row names."""
         first = [row[0] for row in rows]
         texts = not any(re.fullmatch(_NUMBER, text) for text in first)
-        if len({*first}) < len(first) or not (quoted or texts or first == _counted(1, len(first))):
+        counted = [*map(str, range(len(first) + 1))]
+        if len({*first}) < len(first) or not (quoted or texts or first == counted[1:]):
             return False
         whole = [all(re.fullmatch(r"-?\d+", text) for text in column) for column in zip(*rows)]
         # Two adjacent columns of integers may be one with decimal commas: 28,4.
@@ -117,7 +118,8 @@ class Text(formats.Format):
                 f"names of {width} columns: delete the lines before the header{sign}"
             )
         numbers = [name for name in names if re.fullmatch(_NUMBER, name)]
-        if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as pandas does
+        counted = [*map(str, range(len(names)))]  # as pandas does
+        if len(numbers) > len(names) / 2 and names != counted:
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
                 f"({', '.join(names[:4])}, ...): if it is a row, give names=[...] "
@@ -136,7 +138,7 @@ class Text(formats.Format):
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         if self._spaced or self._skips:
-            yield from formats.in_batches(self._rows(), self.names, columns, size)
+            yield from super()._batches(columns, size)
             return
         try:
             yield from self._fast(columns)
@@ -222,10 +224,6 @@ def open_format(path: str, reading: Reading) -> formats.Format:
         if not told and (kind.endswith(SVMLIGHT) or _is_svmlight(head)):
             return formats.SVMLight(path, reading)
         return Text(path, head, encoding, reading)
-
-
-def _counted(start: int, number: int) -> list[str]:
-    return [str(place) for place in range(start, start + number)]
 
 
 def _is_svmlight(head: str) -> bool:

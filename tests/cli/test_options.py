@@ -1,6 +1,7 @@
 """Options of the commands: how they are written, what a model keeps of them, what errors advise."""
 
 import ast
+import shlex
 import warnings
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from command_line import run
 
 from gpflow_bsvm import BSVMClassifier, cli
-from gpflow_bsvm.cli.shared import Parser, in_shell, joined, split, told_in_lines
+from gpflow_bsvm.cli.shared import Parser, in_shell, split, told_in_lines
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -18,7 +19,8 @@ HEADER = '"Q1, age",sum,town,id,"Q2, note",y\n'
 
 @pytest.mark.parametrize("names", [[], ["a"], ["a", "b c"], ["Q1, age", 'a "b"', "c"]])
 def test_names_are_what_is_written(names):
-    assert split(joined(names)) == names
+    option, text = shlex.split(in_shell(f"drop={names}"))
+    assert option == "--drop" and split(text) == names
 
 
 def test_an_option_may_be_given_again():

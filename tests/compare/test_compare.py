@@ -1,7 +1,6 @@
 """All models end to end, one that fails among them, and what the report says of it."""
 
 import json
-import os
 import struct
 from dataclasses import replace
 
@@ -309,17 +308,6 @@ def test_provenance():
 def test_picture_names_are_safe():
     dataset = replace(moons(), name="a/b c#2")
     assert report.picture_name(dataset) == "a_b_c_2.png"
-
-
-def test_output_directory_is_made(tmp_path):
-    report.prepare_output(tmp_path / "some" / "where")
-    assert os.listdir(tmp_path / "some" / "where") == []
-
-
-def test_output_directory_that_is_a_file(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match=r"cannot write to .*file"):
-        report.prepare_output(tmp_path / "file")
 
 
 def test_one_fold_of_several_has_no_deviation_and_no_star():

@@ -141,5 +141,5 @@ def test_the_best_is_level_with_one_that_another_is_better_than():
         p = np.exp(-losses)
         done.held_out[name] = {0: (np.zeros(50, int), np.column_stack([p, 1 - p]))}
     held = contest(done, "nll")
-    assert held.best == "bsvm" and held.verdict("bsvm", "svc") == "level"
+    assert held.verdict("bsvm", "svc") == "level"
     assert held.better("svc") == ["svgp"] and held.leaders == ["bsvm", "svgp"]

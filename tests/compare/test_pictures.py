@@ -1,5 +1,6 @@
 """Pictures as they are drawn: ticks that can be read, users' names, nothing over another."""
 
+import io
 import itertools
 
 import numpy as np
@@ -13,7 +14,7 @@ from gpflow_bsvm.compare.protocol import FoldScore
 
 def drawn(done):
     """:return: the figure, as it stands in a file."""
-    fig = pictures._figure(done)
+    fig = pictures.draw(done, io.BytesIO())
     FigureCanvasAgg(fig).draw()
     return fig
 

@@ -10,9 +10,10 @@ from sklearn.datasets import load_iris
 
 from gpflow_bsvm.compare.baselines import KernelSettings, Skipped
 from gpflow_bsvm.compare.gp_baselines import make_baseline
-from gpflow_bsvm.compare.protocol import Comparison, Settings, class_labels, folds, progress_bar
+from gpflow_bsvm.compare.protocol import Comparison, Settings, class_labels, folds
 from gpflow_bsvm.compare.registry import BASELINES, Entry
 from gpflow_bsvm.datasets import Dataset, load
+from gpflow_bsvm.inference.run import progress_bar
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 
@@ -96,7 +97,7 @@ def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_models):
 
 def test_a_bar_of_several_comparisons_counts_all_fits(extra_models):
     both = [Comparison(moons(), Settings(folds=k), ["spy", "spy2"]) for k in (2, 3)]
-    with progress_bar(both, progress=True) as bar:
+    with progress_bar(10, "compare", True, "fit") as bar:
         for done in both:
             done.run(bar)
         assert bar.n == bar.total == 10 and not bar.disable

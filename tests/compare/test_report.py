@@ -64,7 +64,7 @@ def test_the_page_shows_what_came_out(written):
     for one in sets:
         for held in report.contests(one):
             for name in list(held.losses)[1:]:
-                lost = held.behind[name, held.best]
+                lost = held.behind[name, held.leaders[0]]
                 ends = ", ".join(map(page.rounded, (lost.low, lost.high)))
                 assert f"{page.rounded(lost.mean)} [{ends}]" in read.text
         for sentence in report.verdicts(one):
