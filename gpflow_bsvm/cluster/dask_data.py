@@ -70,9 +70,12 @@ class DaskReader(Reader):
     @property
     def remote(self) -> Remote | None:
         """See `Source`; the first call also checks all rows."""
-        if self._workers is None or self._factor == 1:
-            return self._workers and self._workers()
-        return self._workers().projected(functools.partial(_scaled, self._factor))
+        if self._workers is None:
+            return None
+        rows = self._workers()
+        for view in self._views:
+            rows = rows.projected(view)
+        return rows
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
@@ -247,7 +250,3 @@ def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
     columns.check_names(list(frame.columns), f"partition {part}")
     table = require("pyarrow", extra="dask").RecordBatch.from_pandas(frame, preserve_index=False)
     return Piece._make(columns.piece(table, Origin(0, str(part), kind="partition")))
-
-
-def _scaled(factor: float, batch: Any) -> Any:
-    return batch._replace(weight=batch.weight * factor)

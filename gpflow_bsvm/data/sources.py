@@ -20,6 +20,8 @@ from gpflow.base import AnyNDArray
 from .batch import Batch, SparseRows, digests, joined
 
 T = TypeVar("T")
+#: Converts rows one by one.
+View = Callable[[Batch], Batch]
 _END: Any = object()
 
 
@@ -100,6 +102,10 @@ class Source(ABC):
         """:return: the same rows, with weights times `factor`."""
         raise NotImplementedError
 
+    def viewed(self, view: View) -> Source:
+        """:return: the rows that `view` makes of these, in each pass."""
+        raise NotImplementedError
+
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
         :return: some rows, and the positions among these of the rows at `index`, in its shape.
@@ -154,6 +160,11 @@ class ArraySource(Source):
         """See `Source`."""
         X, Y, weight = self._columns
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
+
+    def viewed(self, view: View) -> ArraySource:
+        """See `Source`; converts all rows now."""
+        X, Y, weight = map(np.asarray, view(self._whole))
+        return ArraySource(X, Y, weight, self.chunk_rows)
 
     def part(self, index: AnyNDArray) -> ArraySource:
         """:return: a source of the rows at these indices."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from ..data.opening import open_source
 from ..data.passes import sum_over
 from ..data.readers import Reader
 from ..data.sampling import random_keys
-from ..data.sources import Derived, Remote, Source, closed_at_end
+from ..data.sources import Source
 from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
 from ..tables.labels import MOST_CLASSES
@@ -114,19 +113,10 @@ class Survey(NamedTuple):
         :param factors: [C, 1], or one number: factors of the rows' weights, by label.
         :return: a scaler fitted to the statistics of all rows.
         """
-        weights = self.weights[:, None] * factors
-        weight = weights.sum()
-        mean = (weights * self.mean).sum(axis=0) / weight
-        var = (weights * (self.var + (self.mean - mean) ** 2)).sum(axis=0) / weight
-        scaler = StandardScaler()
-        scaler.n_features_in_ = len(mean)
-        scaler.n_samples_seen_ = np.float64(weight)
-        scaler.mean_ = mean
-        scaler.var_ = var
-        rounding = weight * np.finfo(float).eps  # constant columns: scikit-learn's rule
-        constant = var <= rounding * var + (rounding * mean) ** 2
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(var))
-        return scaler
+        deviation = np.sqrt(self.var)  # two rows per label have its mean and variance
+        rows = np.concatenate([self.mean - deviation, self.mean + deviation])
+        half = (self.weights[:, None] * factors)[:, 0] / 2
+        return inputs.make_scaler(rows, np.concatenate([half, half]))
 
 
 def survey(source: Source, seed: int, classes: bool = True) -> Survey:
@@ -180,58 +170,12 @@ def _sums(share: AnyNDArray, columns: AnyNDArray, index: AnyNDArray) -> AnyNDArr
     return np.stack([np.bincount(index, share * column) for column in columns.T], axis=-1)
 
 
-class Prepared(Derived):
-    """The rows of a source as inputs of an estimator's model: scaled, with encoded labels."""
-
-    def __init__(self, source: Source, estimator: Any, encoding: Encoding | None) -> None:
-        """:param encoding: encoding of labels, see `labels`; None: labels are ignored."""
-        super().__init__(source)
-        self._prepare = partial(_prepared, estimator.scaler_, encoding, estimator.fill_)
-        self.maker = source.maker
-
-    @property
-    def row_bytes(self) -> int:
-        """See `Source`."""
-        return self.source.row_bytes
-
-    def digests(self) -> Mapping[str, str]:
-        """See `Source`."""
-        return self.source.digests()
-
-    @property
-    def marks(self) -> Mapping[str, str]:
-        """See `Source`."""
-        return self.source.marks
-
-    def chunks(self) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.chunks())
-
-    def scaled(self, factor: float) -> Prepared:
-        """See `Source`."""
-        other = copy.copy(self)
-        other.source = self.source.scaled(factor)
-        return other
-
-    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """See `Source`."""
-        rows, where = self.source.gather(index)
-        return self._prepare(rows), where
-
-    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.stream(position, batch_size))
-
-    def _each(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        with closed_at_end(batches) as open_batches:
-            for batch in open_batches:
-                yield self._prepare(batch)
-
-    @property
-    def remote(self) -> Remote | None:
-        """See `Source`."""
-        remote = self.source.remote
-        return None if remote is None else remote.projected(self._prepare)
+def prepared(source: Source, estimator: Any, encoding: Encoding | None) -> Source:
+    """
+    :param encoding: encoding of labels, see `labels`; None: labels are ignored.
+    :return: the rows as inputs of an estimator's model: scaled, with encoded labels.
+    """
+    return source.viewed(partial(_prepared, estimator.scaler_, encoding, estimator.fill_))
 
 
 def _prepared(
@@ -266,8 +210,8 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
     if not found.is_complete:
         scale_up(estimator.model_, float(found.weights.sum() / found.sample[-1].sum()))
-        prepared = Prepared(source, estimator, encoding)
-        estimator.history_ = fit_q(spec, estimator.model_, prepared, "q of all rows")
+        every = prepared(source, estimator, encoding)
+        estimator.history_ = fit_q(spec, estimator.model_, every, "q of all rows")
     estimator._found(spec, sample)
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     if names is not None:
@@ -313,7 +257,7 @@ def scale_up(model: BSVM, factor: float) -> None:
     model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])
 
 
-def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
+def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Source:
     """
     :return: the rows as inputs for the estimator's model, with labels if `labelled`.
     :raise ValueError: for unknown labels; while reading, for columns unlike those in the fit.
@@ -322,4 +266,4 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     asked = Rows(labelled, estimator.n_features_in_, names)
     source = open_source(rows, asked, CHUNK_ROWS)
     encoding = estimator._encoding(rows) if labelled else None
-    return Prepared(source, estimator, encoding)
+    return prepared(source, estimator, encoding)
