@@ -187,30 +187,6 @@ class ArraySource(Source):
         return self._whole, index
 
 
-class Derived(Source):
-    """Rows computed one by one from the rows of another `source`."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.indexed = source.indexed
-        self.ordered = source.ordered
-
-    @property
-    def counted(self) -> bool:
-        """See `Source`."""
-        return self.source.counted
-
-    @property
-    def num_rows(self) -> int:
-        """:return: N."""
-        return self.source.num_rows
-
-    @property
-    def least_rows(self) -> int:
-        """See `Source`."""
-        return self.source.least_rows
-
-
 class Remote(Protocol):
     """Rows in other processes, to which functions are sent. Arguments are as in `passes`."""
 
