@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import sys
@@ -21,12 +22,9 @@ from .partitions import Cluster, Partitions, all_together, checked_partitions, h
 
 def present_client() -> Any:
     """:return: the current `dask.distributed.Client`, or None."""
-    if "distributed" not in sys.modules:
-        return None
-    try:
+    with contextlib.suppress(KeyError, ValueError):  # not imported, or no client
         return sys.modules["distributed"].default_client()
-    except ValueError:
-        return None
+    return None
 
 
 class DaskReader(Reader):

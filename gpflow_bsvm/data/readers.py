@@ -110,10 +110,6 @@ class Reader(Source):
         """See `Source`; for batches of their own size, known from the first minibatch on."""
         return self.known_rows or max(0, (self.own_batches or 0) - 1) * self._batch_rows
 
-    def scaled(self, factor: float) -> Reader:
-        """See `Source`."""
-        return self.viewed(functools.partial(_scaled, factor))
-
     def viewed(self, view: View) -> Reader:
         """See `Source`."""
         other = copy.copy(self)
@@ -203,10 +199,6 @@ class Reader(Source):
                 "rows again (an iterator or a generator is exhausted after the first pass; use an "
                 "object whose iter() starts anew)"
             )
-
-
-def _scaled(factor: float, batch: Batch) -> Batch:
-    return batch._replace(weight=batch.weight * factor)
 
 
 def checked(piece: Piece, check: Check) -> Batch:

@@ -100,7 +100,7 @@ class Source(ABC):
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, with weights times `factor`."""
-        raise NotImplementedError
+        return self.viewed(functools.partial(_scaled, factor))
 
     def viewed(self, view: View) -> Source:
         """:return: the rows that `view` makes of these, in each pass."""
@@ -123,6 +123,10 @@ class Source(ABC):
     def project(self, batch: Batch) -> Any:
         """:return: the batch in the form that `chunks` yields."""
         return batch
+
+
+def _scaled(factor: float, batch: Batch) -> Batch:
+    return batch._replace(weight=batch.weight * factor)
 
 
 class ArraySource(Source):

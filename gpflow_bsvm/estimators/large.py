@@ -238,9 +238,7 @@ def _learn_inputs(
     X, Y, weight = found.sample
     estimator.fill_ = None
     estimator.n_features_in_ = X.shape[1]
-    Y, factors = encoding(Y)
-    weight = (weight[:, None] * factors)[:, 0]
-    data = inputs.counted(X, np.asarray(Y, X.dtype), weight)
+    data = inputs.counted(X, Y, weight[:, None], encoding)
     inputs.warn_of_little_weight(data[2])
     data = inputs.merge_equal(data)
     if found.is_complete:  # as in memory, to the last bit: k-means enlarges rounding errors
