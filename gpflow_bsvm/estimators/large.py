@@ -24,7 +24,7 @@ from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
 from ..tables.labels import MOST_CLASSES
 from . import inputs
-from .labels import Encoding
+from .labels import Encoding, standardised
 from .specification import Data
 from .stages import Stages
 from .training import few_of_each_first, fit_q
@@ -170,24 +170,16 @@ def _sums(share: AnyNDArray, columns: AnyNDArray, index: AnyNDArray) -> AnyNDArr
     return np.stack([np.bincount(index, share * column) for column in columns.T], axis=-1)
 
 
-def prepared(source: Source, estimator: Any, encoding: Encoding | None) -> Source:
-    """
-    :param encoding: encoding of labels, see `labels`; None: labels are ignored.
-    :return: the rows as inputs of an estimator's model: scaled, with encoded labels.
-    """
+def prepared(source: Source, estimator: Any, encoding: Encoding) -> Source:
+    """:return: the rows as inputs of an estimator's model: scaled, with encoded labels."""
     return source.viewed(partial(_prepared, estimator.scaler_, encoding, estimator.fill_))
 
 
 def _prepared(
-    scaler: StandardScaler | None,
-    encoding: Encoding | None,
-    fill: AnyNDArray | None,
-    batch: Batch,
+    scaler: StandardScaler | None, encoding: Encoding, fill: AnyNDArray | None, batch: Batch
 ) -> Batch:
     X = inputs.filled(np.asarray(batch.X), fill)
     X = tf.constant(X if scaler is None else scaler.transform(X), batch.X.dtype)
-    if encoding is None:
-        return batch._replace(X=X)
     targets, factors = encoding(batch.Y.numpy())
     return Batch(X, tf.constant(targets, batch.Y.dtype), batch.weight * factors)
 
@@ -263,5 +255,5 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Source:
     names = getattr(estimator, "feature_names_in_", None)
     asked = Rows(labelled, estimator.n_features_in_, names)
     source = open_source(rows, asked, CHUNK_ROWS)
-    encoding = estimator._encoding(rows) if labelled else None
+    encoding = estimator._encoding(rows) if labelled else standardised  # of no labels
     return prepared(source, estimator, encoding)
