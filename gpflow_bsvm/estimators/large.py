@@ -113,6 +113,7 @@ class Survey(NamedTuple):
         :param factors: [C, 1], or one number: factors of the rows' weights, by label.
         :return: a scaler fitted to the statistics of all rows.
         """
+        inputs.refuse_overflow(self.var.T, "column {} of X is so large that its variance")
         deviation = np.sqrt(self.var)  # two rows per label have its mean and variance
         rows = np.concatenate([self.mean - deviation, self.mean + deviation])
         half = (self.weights[:, None] * factors)[:, 0] / 2
