@@ -86,13 +86,12 @@ def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
     assert abs(share[:200].mean() - share[200:].mean()) < 0.02  # neither early nor late rows
 
 
-@pytest.mark.parametrize(("factor", "word"), [(1e170, "large"), (1e-170, "small")])
 @pytest.mark.filterwarnings("ignore:overflow")
-def test_columns_out_of_range_are_named(data, monkeypatch, factor, word):
+def test_a_column_that_overflows_is_named(data, monkeypatch):
     monkeypatch.setattr(large, "SAMPLE_ROWS", 60)
     X, Y = data
-    with pytest.raises(ValueError, match=f"column 1 of X is so {word} that its variance"):
-        make().fit(blocks(X * [1.0, factor], Y))
+    with pytest.raises(ValueError, match="column 1 of X is so large that its variance"):
+        make().fit(blocks(X * [1.0, 1e170], Y))
 
 
 def test_prepared_rows_are_scaled_and_numbered(data):
