@@ -11,9 +11,10 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
-from gpflow.utilities import multiple_assign, parameter_dict
+from gpflow.utilities import multiple_assign, read_values
 
 from ..data.sources import Source
+from ..deep.keep_best import KeepBest
 from ..engine.contracts import Model, open_data
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural
@@ -69,38 +70,29 @@ def best_kernel(
     :raise ValueError: for a candidate with an unknown name.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
-    known = parameter_dict(model)
+    known = read_values(model)
     if unknown := [name for one in candidates for name in one if name not in known]:
         raise ValueError(f"candidates name {unknown[0]!r}: the parameters are {', '.join(known)}")
+    start = {name: known[name] for one in candidates for name in one}
     data = open_data(model, (X, Y), part=True)
     hyper = Hyperparameters(model)
-    best = -np.inf
     counted = np.full(len(Y), True)
     if isinstance(model.likelihood, Classification):
         counted = has_company(Y, counted)
-    start = kept = _values(model)
+
+    def loss() -> float:
+        fit_from_prior(model, data)
+        mean, variance = leave_one_out(model, data)
+        log_p = compiled_log_density.bind(model.likelihood)(X, mean, variance, Y)
+        return -float(log_p.numpy()[counted].sum() + hyper.log_prior_density())
+
+    best = KeepBest(model, loss)
     try:
-        for place in ({}, *candidates) if counted.any() else ({},):
-            _assign(model, start)
-            multiple_assign(model, place)
-            fit_from_prior(model, data)
-            mean, variance = leave_one_out(model, data)
-            log_p = compiled_log_density.bind(model.likelihood)(X, mean, variance, Y)
-            score = log_p.numpy()[counted].sum() + float(hyper.log_prior_density())
-            if score > best:
-                best = score
-                kept = _values(model)
+        for place in candidates if counted.any() else ():
+            multiple_assign(model, start | place)
+            best()
     finally:
-        _assign(model, kept)
-
-
-def _values(model: Any) -> list[AnyNDArray]:
-    return [variable.numpy() for variable in model.variables]
-
-
-def _assign(model: Any, values: list[AnyNDArray]) -> None:
-    for variable, value in zip(model.variables, values):
-        variable.assign(value)
+        best.restore()
 
 
 def fit_from_prior(model: Model, data: Source | None) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def made(directory: Directory) -> Path:
     return Path(directory)
 
 
-class Checkpoints:
+class Checkpoints(AbstractContextManager["Checkpoints"]):
     """The checkpoints of one fit in its own directory. Leaving `with` writes the latest state."""
 
     def __init__(
@@ -67,9 +68,6 @@ class Checkpoints:
             self._identity = identify()
             check_whole(1, every=every)
             self.directory = made(directory)
-
-    def __enter__(self) -> Checkpoints:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.flush()

@@ -206,8 +206,10 @@ class _Walk:
         return ", ".join(f"{key}: {self.of(parts[key])}" for key in sorted(parts, key=str))
 
     def _inside(self, value: Any) -> str:
-        if isinstance(value, list | tuple | set | frozenset):
-            return self._all(value if isinstance(value, list | tuple) else _in_order(value))
+        if isinstance(value, list | tuple):
+            return self._all(value)
+        if isinstance(value, set | frozenset):  # in the same order in every process
+            return self._all(sorted(value, key=_name))
         if isinstance(value, Mapping):
             return self._named(value)
         if isinstance(value, gpflow.Parameter | tf.Variable):
@@ -271,11 +273,6 @@ class _Walk:
         state = vars(value) if self._objects and hasattr(value, "__dict__") else {}
         own = {k: v for k, v in state.items() if k not in BOOKKEEPING and k[:6] != "_self_"}
         return f"{self.of(cls)}, {self._named(own)}"
-
-
-def _in_order(values: Collection[Any]) -> list[Any]:
-    """:return: members of a set, in the same order in every process."""
-    return sorted(values, key=_name)
 
 
 def _name(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import sys
@@ -21,12 +22,9 @@ from .partitions import Cluster, Partitions, all_together, checked_partitions, h
 
 def present_client() -> Any:
     """:return: the current `dask.distributed.Client`, or None."""
-    if "distributed" not in sys.modules:
-        return None
-    try:
+    with contextlib.suppress(KeyError, ValueError):  # not imported, or no client
         return sys.modules["distributed"].default_client()
-    except ValueError:
-        return None
+    return None
 
 
 class DaskReader(Reader):
@@ -70,9 +68,12 @@ class DaskReader(Reader):
     @property
     def remote(self) -> Remote | None:
         """See `Source`; the first call also checks all rows."""
-        if self._workers is None or self._factor == 1:
-            return self._workers and self._workers()
-        return self._workers().projected(functools.partial(_scaled, self._factor))
+        if self._workers is None:
+            return None
+        rows = self._workers()
+        for view in self._views:
+            rows = rows.projected(view)
+        return rows
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
@@ -247,7 +248,3 @@ def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
     columns.check_names(list(frame.columns), f"partition {part}")
     table = require("pyarrow", extra="dask").RecordBatch.from_pandas(frame, preserve_index=False)
     return Piece._make(columns.piece(table, Origin(0, str(part), kind="partition")))
-
-
-def _scaled(factor: float, batch: Any) -> Any:
-    return batch._replace(weight=batch.weight * factor)

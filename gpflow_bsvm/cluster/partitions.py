@@ -277,10 +277,7 @@ def _digests_of(rows: Source, along: Any) -> dict[str, str]:
 
 
 def has_rows(piece: Piece) -> bool:
-    """
-    :return: False for a partition without rows.
-    :raise ValueError: if X, Y and weight have different lengths.
-    """
+    """:return: False for a partition without rows; raises as `Piece.check_lengths`."""
     piece.check_lengths()
     return bool(np.shape(piece.X)[0])
 

@@ -24,7 +24,7 @@ from gpflow.base import AnyNDArray
 
 from .batch import Batch, Origin, Piece, digests, regrouped
 from .checks import check_dtype, check_weights, refuse_masked
-from .sources import Source, closed_at_end, prefetched
+from .sources import Source, View, closed_at_end, prefetched
 
 #: With more distinct labels than this, labels are not classes, and are not checked together.
 MOST_LABELS = 1000
@@ -63,7 +63,7 @@ class Reader(Source):
     _asked: Check
     _said: int | None = None
     _passed = False
-    _factor = 1.0
+    _views: tuple[View, ...] = ()
 
     @abstractmethod
     def pieces(self, size: int) -> Iterator[Piece]:
@@ -110,10 +110,10 @@ class Reader(Source):
         """See `Source`; for batches of their own size, known from the first minibatch on."""
         return self.known_rows or max(0, (self.own_batches or 0) - 1) * self._batch_rows
 
-    def scaled(self, factor: float) -> Reader:
+    def viewed(self, view: View) -> Reader:
         """See `Source`."""
         other = copy.copy(self)
-        other._factor = self._factor * factor
+        other._views = (*self._views, view)
         return other
 
     def chunks(self) -> Iterator[Batch]:
@@ -137,9 +137,10 @@ class Reader(Source):
                 yield self._tensors(batch)
 
     def _tensors(self, batch: Batch) -> Batch:
-        X, Y, weight = batch
-        weight = weight if self._factor == 1 else weight * self._factor
-        return Batch._make(map(tf.convert_to_tensor, (X, Y, weight)))
+        seen = Batch._make(map(tf.convert_to_tensor, batch))
+        for view in self._views:
+            seen = view(seen)
+        return seen
 
     def _without_end(self) -> Iterator[Batch]:
         while True:

@@ -20,6 +20,8 @@ from gpflow.base import AnyNDArray
 from .batch import Batch, SparseRows, digests, joined
 
 T = TypeVar("T")
+#: Converts rows one by one.
+View = Callable[[Batch], Batch]
 _END: Any = object()
 
 
@@ -98,6 +100,10 @@ class Source(ABC):
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, with weights times `factor`."""
+        return self.viewed(functools.partial(_scaled, factor))
+
+    def viewed(self, view: View) -> Source:
+        """:return: the rows that `view` makes of these, in each pass."""
         raise NotImplementedError
 
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
@@ -117,6 +123,10 @@ class Source(ABC):
     def project(self, batch: Batch) -> Any:
         """:return: the batch in the form that `chunks` yields."""
         return batch
+
+
+def _scaled(factor: float, batch: Batch) -> Batch:
+    return batch._replace(weight=batch.weight * factor)
 
 
 class ArraySource(Source):
@@ -155,6 +165,11 @@ class ArraySource(Source):
         X, Y, weight = self._columns
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
 
+    def viewed(self, view: View) -> ArraySource:
+        """See `Source`; converts all rows now."""
+        X, Y, weight = map(np.asarray, view(self._whole))
+        return ArraySource(X, Y, weight, self.chunk_rows)
+
     def part(self, index: AnyNDArray) -> ArraySource:
         """:return: a source of the rows at these indices."""
         X, Y, weight = self._columns
@@ -174,30 +189,6 @@ class ArraySource(Source):
         if isinstance(self._columns[0], SparseRows):
             return self.take(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
         return self._whole, index
-
-
-class Derived(Source):
-    """Rows computed one by one from the rows of another `source`."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.indexed = source.indexed
-        self.ordered = source.ordered
-
-    @property
-    def counted(self) -> bool:
-        """See `Source`."""
-        return self.source.counted
-
-    @property
-    def num_rows(self) -> int:
-        """:return: N."""
-        return self.source.num_rows
-
-    @property
-    def least_rows(self) -> int:
-        """See `Source`."""
-        return self.source.least_rows
 
 
 class Remote(Protocol):

@@ -20,7 +20,7 @@ from gpflow.kernels import Constant, Kernel, MultioutputKernel, Product, Station
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch, take
-from ..data.sources import Derived, Remote, Source, closed_at_end
+from ..data.sources import Remote, Source, closed_at_end
 from .contracts import Model, chunk_rows
 from .natural import Gaussian, Natural
 from .projection import Features, Prior, Projected, compiled_project, project
@@ -189,7 +189,7 @@ def _has_tensor_float(gpu: Any) -> bool:
     return tuple(details.get("compute_capability", ())) >= (8, 0)
 
 
-class ProjectedData(Derived):
+class ProjectedData(Source):
     """
     The rows of a source, projected with the hyperparameters at construction.
 
@@ -197,7 +197,8 @@ class ProjectedData(Derived):
     """
 
     def __init__(self, model: Model, source: Source) -> None:
-        super().__init__(source)
+        self.source = source
+        self.indexed = source.indexed
         self.dtype = tf.as_dtype(default_float())
         self._prior = model.prior
         self._Lz = model.prior_factor()
@@ -207,6 +208,21 @@ class ProjectedData(Derived):
         self._row_bytes = entries * self.dtype.size
         self._kept: dict[tf.DType, list[Projected]] = {}
         self._remotes: dict[tf.DType, Remote] = {}
+
+    @property
+    def counted(self) -> bool:
+        """See `gpflow_bsvm.data.sources.Source`."""
+        return self.source.counted
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N."""
+        return self.source.num_rows
+
+    @property
+    def least_rows(self) -> int:
+        """See `gpflow_bsvm.data.sources.Source`."""
+        return self.source.least_rows
 
     @property
     def one_chunk(self) -> bool:

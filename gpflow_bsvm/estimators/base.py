@@ -201,15 +201,12 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param reset: whether columns and labels may differ from an earlier fit.
         :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out.
         """
-        dtype = gpflow.config.default_float()
         if self._labelled:
             check_known(y)
         X, y = self._checked(X, y, reset)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
-        Y, factors = encoding(y[:, None])
-        weight = (weight * factors)[:, 0].astype(dtype)
-        X, Y, weight = inputs.counted(X, Y.astype(dtype), weight)
+        X, Y, weight = inputs.counted(X, y[:, None], weight, encoding)
         if reset:
             inputs.warn_of_little_weight(weight)
             self.fill_ = inputs.medians(X, weight, self.kernel) if self.impute else None

@@ -17,7 +17,7 @@ from ..data.checks import has_masked
 from ..notices import warn
 from ..tables.paths import listed
 from .columns import unscaled_columns
-from .labels import missing
+from .labels import Encoding, missing
 from .specification import Data
 
 #: A smaller sum of weights is probably a mistake.
@@ -91,11 +91,16 @@ def repetitions(weight: AnyNDArray) -> AnyNDArray:
     return weight * np.count_nonzero(weight) if is_share else weight
 
 
-def counted(X: Any, Y: AnyNDArray, weight: AnyNDArray) -> Data:
-    """:return: the rows of positive weight."""
+def counted(X: Any, Y: AnyNDArray, weight: AnyNDArray, encoding: Encoding) -> Data:
+    """
+    :param Y: [N, 1], labels; weight: [N, 1].
+    :return: the rows of positive weight, with encoded labels.
+    """
+    Y, factors = encoding(Y)
+    weight = (weight * factors)[:, 0].astype(X.dtype)
     check_weighs(weight)
     used = weight > 0
-    return X[used], Y[used], weight[used]
+    return X[used], Y[used].astype(X.dtype), weight[used]
 
 
 def check_weighs(weight: AnyNDArray) -> None:

@@ -116,10 +116,7 @@ def stated_order(y: Any) -> AnyNDArray | None:
 
 
 def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDArray:
-    """
-    :return: [C], the classes in the user's order, or sorted.
-    :raise ValueError: as in `check_order`.
-    """
+    """:return: [C], the classes in the user's order, or sorted; raises as `check_order`."""
     found = np.unique(y)
     if order is not None:
         return np.asarray(order[np.isin(order, found)])
@@ -171,10 +168,7 @@ def check_are_numbers(y: Any) -> Any:
 
 
 def standardised(Y: AnyNDArray, center: float = 0.0, scale: float = 1.0) -> tuple[AnyNDArray, Any]:
-    """
-    :return: labels minus `center`, divided by `scale`.
-    :raise ValueError: as in `check_are_numbers`.
-    """
+    """:return: labels minus `center`, divided by `scale`; raises as `check_are_numbers`."""
     return (check_are_numbers(Y) - center) / scale, 1.0
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,12 +19,12 @@ from ..data.opening import open_source
 from ..data.passes import sum_over
 from ..data.readers import Reader
 from ..data.sampling import random_keys
-from ..data.sources import Derived, Remote, Source, closed_at_end
+from ..data.sources import Source
 from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
 from ..tables.labels import MOST_CLASSES
 from . import inputs
-from .labels import Encoding
+from .labels import Encoding, standardised
 from .specification import Data
 from .stages import Stages
 from .training import few_of_each_first, fit_q
@@ -114,6 +113,7 @@ class Survey(NamedTuple):
         :param factors: [C, 1], or one number: factors of the rows' weights, by label.
         :return: a scaler fitted to the statistics of all rows.
         """
+        inputs.refuse_overflow(self.var.T, "column {} of X is so large that its variance")
         weights = self.weights[:, None] * factors
         weight = weights.sum()
         mean = (weights * self.mean).sum(axis=0) / weight
@@ -180,70 +180,16 @@ def _sums(share: AnyNDArray, columns: AnyNDArray, index: AnyNDArray) -> AnyNDArr
     return np.stack([np.bincount(index, share * column) for column in columns.T], axis=-1)
 
 
-class Prepared(Derived):
-    """The rows of a source as inputs of an estimator's model: scaled, with encoded labels."""
-
-    def __init__(self, source: Source, estimator: Any, encoding: Encoding | None) -> None:
-        """:param encoding: encoding of labels, see `labels`; None: labels are ignored."""
-        super().__init__(source)
-        self._prepare = partial(_prepared, estimator.scaler_, encoding, estimator.fill_)
-        self.maker = source.maker
-
-    @property
-    def row_bytes(self) -> int:
-        """See `Source`."""
-        return self.source.row_bytes
-
-    def digests(self) -> Mapping[str, str]:
-        """See `Source`."""
-        return self.source.digests()
-
-    @property
-    def marks(self) -> Mapping[str, str]:
-        """See `Source`."""
-        return self.source.marks
-
-    def chunks(self) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.chunks())
-
-    def scaled(self, factor: float) -> Prepared:
-        """See `Source`."""
-        other = copy.copy(self)
-        other.source = self.source.scaled(factor)
-        return other
-
-    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """See `Source`."""
-        rows, where = self.source.gather(index)
-        return self._prepare(rows), where
-
-    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.stream(position, batch_size))
-
-    def _each(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        with closed_at_end(batches) as open_batches:
-            for batch in open_batches:
-                yield self._prepare(batch)
-
-    @property
-    def remote(self) -> Remote | None:
-        """See `Source`."""
-        remote = self.source.remote
-        return None if remote is None else remote.projected(self._prepare)
+def prepared(source: Source, estimator: Any, encoding: Encoding) -> Source:
+    """:return: the rows as inputs of an estimator's model: scaled, with encoded labels."""
+    return source.viewed(partial(_prepared, estimator.scaler_, encoding, estimator.fill_))
 
 
 def _prepared(
-    scaler: StandardScaler | None,
-    encoding: Encoding | None,
-    fill: AnyNDArray | None,
-    batch: Batch,
+    scaler: StandardScaler | None, encoding: Encoding, fill: AnyNDArray | None, batch: Batch
 ) -> Batch:
     X = inputs.filled(np.asarray(batch.X), fill)
     X = tf.constant(X if scaler is None else scaler.transform(X), batch.X.dtype)
-    if encoding is None:
-        return batch._replace(X=X)
     targets, factors = encoding(batch.Y.numpy())
     return Batch(X, tf.constant(targets, batch.Y.dtype), batch.weight * factors)
 
@@ -266,8 +212,8 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     spec = estimator._learn_model(sample, codes, seed, stages, num_rows)
     if not found.is_complete:
         scale_up(estimator.model_, float(found.weights.sum() / found.sample[-1].sum()))
-        prepared = Prepared(source, estimator, encoding)
-        estimator.history_ = fit_q(spec, estimator.model_, prepared, "q of all rows")
+        every = prepared(source, estimator, encoding)
+        estimator.history_ = fit_q(spec, estimator.model_, every, "q of all rows")
     estimator._found(spec, sample)
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     if names is not None:
@@ -294,9 +240,7 @@ def _learn_inputs(
     X, Y, weight = found.sample
     estimator.fill_ = None
     estimator.n_features_in_ = X.shape[1]
-    Y, factors = encoding(Y)
-    weight = (weight[:, None] * factors)[:, 0]
-    data = inputs.counted(X, np.asarray(Y, X.dtype), weight)
+    data = inputs.counted(X, Y, weight[:, None], encoding)
     inputs.warn_of_little_weight(data[2])
     data = inputs.merge_equal(data)
     if found.is_complete:  # as in memory, to the last bit: k-means enlarges rounding errors
@@ -313,7 +257,7 @@ def scale_up(model: BSVM, factor: float) -> None:
     model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])
 
 
-def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
+def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Source:
     """
     :return: the rows as inputs for the estimator's model, with labels if `labelled`.
     :raise ValueError: for unknown labels; while reading, for columns unlike those in the fit.
@@ -321,5 +265,5 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     names = getattr(estimator, "feature_names_in_", None)
     asked = Rows(labelled, estimator.n_features_in_, names)
     source = open_source(rows, asked, CHUNK_ROWS)
-    encoding = estimator._encoding(rows) if labelled else None
-    return Prepared(source, estimator, encoding)
+    encoding = estimator._encoding(rows) if labelled else standardised  # of no labels
+    return prepared(source, estimator, encoding)

@@ -80,7 +80,8 @@ def shorter(model: BSVM, rows: ArraySource) -> tuple[gpflow.Parameter, AnyNDArra
     :return: a parameter and its lengthscales with the largest bound, one of them multiplied by one
         of `FACTORS`; None if none raises the bound. The first factor chooses the column.
     """
-    columns = _many_valued(rows)
+    X = next(iter(rows.chunks())).X.numpy()
+    columns = [n for n, column in enumerate(X.T) if len(np.unique(column)) >= FEWEST_VALUES]
     arrays = [parameter for parameter in lengthscales(model) if parameter.shape.rank]
     places = [(parameter, column) for parameter in arrays for column in columns]
     if not 0 < len(places) <= MOST_COLUMNS:
@@ -98,12 +99,6 @@ def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArra
     values = parameter.numpy()
     values[column] *= factor
     return np.asarray(values)
-
-
-def _many_valued(rows: ArraySource) -> list[int]:
-    """:return: columns with at least `FEWEST_VALUES` distinct values."""
-    X = next(iter(rows.chunks())).X.numpy()
-    return [n for n, column in enumerate(X.T) if len(np.unique(column)) >= FEWEST_VALUES]
 
 
 def learn_from_shorter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gpflow
@@ -85,18 +85,11 @@ def check_numbers(cls: type, attribute: str, value: Any) -> None:
     if options is not None and attribute in options():
         return  # a fit checks them
     free = (options is None and dataclasses.is_dataclass(cls)) or cls in _registered.values()
-    for number in _numbers(value):
+    kinds = float | np.ndarray | np.generic | tf.Tensor
+    numbers = [np.asarray(n) for n in tf.nest.flatten(value) if isinstance(n, kinds)]
+    for number in (one for one in numbers if one.dtype.kind in "fc"):
         if np.isnan(number).any() or not (free or np.isfinite(number).all()):
-            raise ValueError(f"numbers must be finite, got {np.ravel(number)[:4]}")
-
-
-def _numbers(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict | list | tuple):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(part)
-    elif isinstance(value, float | np.ndarray | np.generic | tf.Tensor):
-        array = np.asarray(value)
-        yield array if array.dtype.kind in "fc" else 0.0
+            raise ValueError(f"numbers must be finite, got {number.ravel()[:4]}")
 
 
 #: Functions that are allowed as arguments of likelihoods.

@@ -16,7 +16,7 @@ from gpflow_bsvm.data import Blocks, open_source
 from gpflow_bsvm.engine.natural import Natural
 from gpflow_bsvm.estimators import large
 from gpflow_bsvm.estimators.labels import numbered
-from gpflow_bsvm.estimators.large import CHUNK_ROWS, Prepared, Rows
+from gpflow_bsvm.estimators.large import CHUNK_ROWS, Rows, prepared
 
 N = 150
 
@@ -86,22 +86,28 @@ def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
     assert abs(share[:200].mean() - share[200:].mean()) < 0.02  # neither early nor late rows
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_column_that_overflows_is_named(data, monkeypatch):
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 60)
+    X, Y = data
+    with pytest.raises(ValueError, match="column 1 of X is so large that its variance"):
+        make().fit(blocks(X * [1.0, 1e170], Y))
+
+
 def test_prepared_rows_are_scaled_and_numbered(data):
     X, Y = data
     found, source = look(data), open_source(blocks(*data), Rows(), CHUNK_ROWS)
     estimator = SimpleNamespace(scaler_=found.scaler(), fill_=None)
-    prepared = Prepared(source, estimator, numbering(found, [1.0, 3.0]))
-    (batch,) = prepared.chunks()
+    rows = prepared(source, estimator, numbering(found, [1.0, 3.0]))
+    (batch,) = rows.chunks()
     np.testing.assert_allclose(batch.X, (X - X.mean(0)) / X.std(0), atol=1e-12)
     np.testing.assert_array_equal(batch.Y, (Y == 4).astype(float))
     np.testing.assert_array_equal(batch.weight, np.where(Y == 4, 3.0, 1.0))
-    np.testing.assert_array_equal(
-        next(iter(prepared.scaled(2.0).chunks())).weight, 2 * batch.weight
-    )
-    np.testing.assert_array_equal(next(prepared.stream(1, 50)).X, batch.X[50:100])
+    np.testing.assert_array_equal(next(iter(rows.scaled(2.0).chunks())).weight, 2 * batch.weight)
+    np.testing.assert_array_equal(next(rows.stream(1, 50)).X, batch.X[50:100])
     with pytest.raises(ValueError, match=r"unseen labels: \[1.0, 3.0\]; the classes are"):
         rows = open_source(blocks(X, Y - 1), Rows(), CHUNK_ROWS)
-        list(Prepared(rows, estimator, numbering(found, [1.0, 1.0])).chunks())
+        list(prepared(rows, estimator, numbering(found, [1.0, 1.0])).chunks())
 
 
 @pytest.mark.slow
