@@ -15,6 +15,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.kernels import Constant, Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
+from gpflow.utilities import multiple_assign, parameter_dict, read_values
 from scipy import stats
 
 from .. import inference, likelihoods, models
@@ -145,6 +146,8 @@ class SVGPBaseline(GaussianProcess):
     def _make(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Make a model for Z [M, D] and a kernel, of any values, and its compiled steps."""
         model = self.model = self._new(gpflow.models.SVGP, Z, kernel)
+        values = read_values(model).items()
+        self._begun = {name: one for name, one in values if not name.startswith(".kernel")}
         self._variables = model.kernel.trainable_variables + model.likelihood.trainable_variables
         # GPflow's Bernoulli accepts only floats as labels, its Softmax only integers.
         self._label_dtype = default_float() if model.num_latent_gps == 1 else np.int64
@@ -162,9 +165,10 @@ class SVGPBaseline(GaussianProcess):
         self._learning_step = graph(self._step_both, input_signature=data)
 
     def _reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
-        """Give the model the values of a new one, whose q is the prior, and restart Adam."""
-        values = gpflow.utilities.parameter_dict(self._new(gpflow.models.SVGP, Z, kernel))
-        gpflow.utilities.multiple_assign(self.model, values)
+        """Reset q to the prior, with these inducing points and hyperparameters; restart Adam."""
+        fresh = make_kernel(kernel, Z.shape[1])
+        multiple_assign(self.model.kernel, parameter_dict(fresh))
+        multiple_assign(self.model, self._begun | {".inducing_variable.Z": Z})
         for variable in self._adam.variables:  # moments and step number
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
