@@ -104,6 +104,8 @@ def test_bad_folds(data):
     X, _ = data
     with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):
         selection.held_out_density(fit, data, num_folds=1)
+    with pytest.raises(ValueError, match="enough_rows must be at least 1, got 0"):
+        selection.held_out_density(fit, data, enough_rows=0)
     each = np.arange(len(X), dtype=float)[:, None]
     each[1] = 0
     with pytest.raises(ValueError, match=r"3 folds need .* with two or more\), got 2$"):
