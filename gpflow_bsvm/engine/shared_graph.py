@@ -115,8 +115,7 @@ def _open_shape(tensor: Any, name: str | None, any_width: bool) -> tuple[int | N
         With `any_width`, vectors and X may have any shape.
     """
     shape: list[int | None] = [None] * len(tensor.shape)
-    is_open = any_width and (name == "X" or len(shape) == 1)
-    if shape and not is_open:
+    if shape and not (any_width and (name == "X" or len(shape) == 1)):
         fixed = 0 if len(shape) > 2 or name in ("h", "c") else -1
         shape[fixed] = tensor.shape[fixed]
     return tuple(shape)

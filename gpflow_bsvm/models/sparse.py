@@ -272,7 +272,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         mean, root = self.whitened_q(Lz)
         R = tf.linalg.matrix_transpose(root)  # once, not in each call
         graph = _finished if len(modules) > 1 else _moments
-        return partial(graph.bind(*modules), tf.transpose(mean), R, Lz)
+        return partial(graph.bind(*modules), (tf.transpose(mean), R, Lz))
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -382,24 +382,18 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
 
 @Compiled
-@check_shapes("mean: [M, L]", "R: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
-def _moments(prior: Prior, mean: tf.Tensor, R: tf.Tensor, Lz: tf.Tensor, X: tf.Tensor) -> Marginals:
-    """:return: marginals of f(x), for whitened inducing variables with covariance R^T R."""
+@check_shapes("q[0]: [M, L]", "q[1]: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
+def _moments(prior: Prior, q: tuple[tf.Tensor, tf.Tensor, tf.Tensor], X: tf.Tensor) -> Marginals:
+    """:return: marginals of f(x); q: mean and R of the whitened u (covariance R^T R), and Lz."""
+    mean, R, Lz = q
     features = project(prior, X, Lz)
     return total(features, moments(features.phi, tf.transpose(mean), R))
 
 
 @Compiled
 def _finished(
-    prior: Prior,
-    likelihood: Likelihood,
-    finish: Callable[..., Any],
-    mean: tf.Tensor,
-    R: tf.Tensor,
-    Lz: tf.Tensor,
-    X: tf.Tensor,
-    *others: tf.Tensor,
+    prior: Prior, likelihood: Likelihood, finish: Any, q: Any, X: tf.Tensor, *others: tf.Tensor
 ) -> Any:
-    """:return: `finish` of the marginals of f(x), as in `_moments`."""
-    f = _moments.function(prior, mean, R, Lz, X)
+    """:return: `finish` of the marginals of f(x), see `_moments`."""
+    f = _moments.function(prior, q, X)
     return finish(likelihood, X, f.mean, f.variance, *others)
