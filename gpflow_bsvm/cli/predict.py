@@ -9,8 +9,7 @@ from typing import Any
 
 from ..atomic import read_archive, whole_file
 from ..optional import require
-from ..tables.columns import Columns
-from ..tables.paths import ROW_NAMES, listed, shortened
+from ..tables.paths import ROW_NAMES, listed, shortened, with_nearest
 from ..tables.reading import Reading
 from ..tables.table import Table
 from . import shared
@@ -70,7 +69,10 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(f"{error}{_to_repeat(known, given)}") from error
     for file in table.files:
         if key is not None:
-            Columns({}, None, None, [key], None).check_names(file.columns, f"file {file.path}")
+            if key not in file.columns:
+                raise ValueError(f"file {file.path} lacks {with_nearest([key], file.columns)}")
+            if file.names.count(key) > 1:
+                raise ValueError(f"{file.path} has several columns {key!r}: rename all but one")
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:

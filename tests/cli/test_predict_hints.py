@@ -60,7 +60,7 @@ def test_a_key_is_one_column(model, capsys):
     data.write_text("a,b,k,k\n3.5,1,u,v\n")
     given = ("predict", model, data, "--id", "k", "--output", model.with_name("k.csv"))
     assert run(*given) == 2
-    assert "keys.csv has several columns named 'k': rename" in capsys.readouterr().err
+    assert "keys.csv has several columns 'k': rename" in capsys.readouterr().err
 
 
 def test_all_columns_with_holes_are_named(tmp_path, capsys):
