@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from sklearn.utils.validation import check_is_fitted
 
-from .engine.contracts import check_width
+from .engine.contracts import check_floats, check_width
 from .estimators import BSVMClassifier
 from .estimators.columns import shift_and_scale
 from .likelihoods.base import probabilities as probabilities_of
@@ -92,6 +92,7 @@ def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
 def _of_model(model: Any, row: tf.Tensor) -> Probabilities:
     check_one_label(model.likelihood, model.num_latent_gps)
     if hasattr(model, "prior_factor"):
+        check_floats(model)
         check_width(model, row)
 
     def probabilities(X: tf.Tensor) -> tf.Tensor:

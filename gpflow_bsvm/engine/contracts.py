@@ -107,18 +107,14 @@ def check_model(model: Model) -> None:
             "the model was frozen (gpflow.utilities.freeze): its parameters are constants, for "
             "predictions only; fit the original model"
         )
-    named = named_parameters(model)
-    check_floats(named)
-    check_not_distributed(named)
+    check_floats(model)
+    check_not_distributed(named_parameters(model))
 
 
-def check_floats(named: dict[str, Any]) -> None:
-    """
-    :param named: parameters by name.
-    :raise ValueError: for a parameter whose float type is not GPflow's default.
-    """
+def check_floats(model: Any) -> None:
+    """:raise ValueError: for a parameter whose float type is not GPflow's default."""
     default = tf.as_dtype(gpflow.config.default_float())
-    for name, parameter in named.items():
+    for name, parameter in named_parameters(model).items():
         dtype = parameter.dtype
         if isinstance(parameter, gpflow.Parameter) and dtype.is_floating and dtype != default:
             raise ValueError(
@@ -185,9 +181,8 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     """
     :raise ValueError: if X and the inducing points have different numbers of columns; if Y does not
         have one column per latent function (for likelihoods that need this); if the number of
-        inducing points has changed; see `check_floats`.
+        inducing points has changed.
     """
-    check_floats(named_parameters(model))
     variable = model.prior.inducing_variable
     parts = plain_parts(variable)
     # A shape costs nothing; `num_inducing` of plain points is a TensorFlow operation.

@@ -178,7 +178,7 @@ class Compiled:
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
 
-    def bind(self, *modules: Any) -> Callable[..., Any]:
+    def bind(self, *modules: Any) -> Bound:
         """
         :param modules: GPflow modules (or any object): the function's first arguments.
         :return: a callable of the remaining arguments, all tensors in structures of tuples.
@@ -227,15 +227,21 @@ class Bound:
         self._structure = look_into(modules)
         self._key = (self._structure.key, gpflow.config.default_float())
 
+    def at_present(self) -> Callable[..., Any]:
+        """:return: the bound function, which no longer reads the parameters."""
+        return partial(self._at, self._structure.values())
+
     def __call__(self, *arguments: Any) -> Any:
         """:param arguments: tensors in structures of tuples."""
+        return self._at(self._structure.values(), *arguments)
+
+    def _at(self, values: list[tf.Tensor], *arguments: Any) -> Any:
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
         arguments = tf.nest.pack_sequence_as(arguments, tensors)
         shapes = shapes_of(arguments, self._names, any_width=self._structure.any_width)
         key = (self._key, *shapes)
         trace = partial(self._trace, arguments, shapes)
         found = self._compiled.graph_of(key, self._structure.is_proved, trace)
-        values = self._structure.values()
         if found is not None:
             graph, result = found
             if not tf.executing_eagerly() or could_possibly_record():

@@ -214,10 +214,11 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -
 
 def scale(scaler: StandardScaler | None, X: Any) -> Any:
     """:return: X as the model's input; raises ValueError if a row overflows."""
-    with np.errstate(all="ignore"):
-        X = X if scaler is None else scaler.transform(X)
     if scipy.sparse.issparse(X):
-        return SparseRows(X)
+        return SparseRows(X if scaler is None else scaler.transform(X))
+    if scaler is not None:
+        with np.errstate(all="ignore"):  # `scaler.transform` would check X again, as long as a row
+            X = (X - scaler.mean_) / scaler.scale_  # takes to predict
     refuse_overflow(X)
     return np.asarray(X, dtype=gpflow.config.default_float())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, cast
@@ -51,13 +50,7 @@ from ..engine.projection import (
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
 from ..engine.structure import named_parameters, remembered
-from ..likelihoods.labels import (
-    as_column,
-    check_labels,
-    check_latents,
-    class_numbers,
-    num_latents,
-)
+from ..likelihoods.labels import as_column, check_labels, check_latents, class_numbers, num_latents
 from ..notices import warn
 
 
@@ -109,7 +102,7 @@ class SparseFeatures(gpflow.models.GPModel):
         :raise ValueError: if even 1e-2 fails; the message names the likely cause.
         """
         if tf.executing_eagerly():
-            compute = functools.partial(safe_prior_factor, self.prior, self._jitter)
+            compute = partial(safe_prior_factor, self.prior, self._jitter)
             Lz, self._jitter = remembered(self, "prior factor", (self.prior,), compute)
             return Lz
         jitter = tf.constant(self.jitter, gpflow.config.default_float())
@@ -157,7 +150,7 @@ class SparseFeatures(gpflow.models.GPModel):
         X = data[0]
         Y = as_column(self.likelihood, data[1])
         if tf.executing_eagerly():
-            check_floats(named_parameters(self))
+            check_floats(self)
             check_labels(self.likelihood, Y, minibatch=True)
         return X, class_numbers(self.likelihood, Y)
 
@@ -266,13 +259,18 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         modules = (self.prior,) if finish is None else (self.prior, self.likelihood, finish)
         parts = (self.q_mu, self.q_sqrt, self.whiten, *modules)
         name = "predictor" if finish is None else getattr(finish, "__name__", "finish")
-        return remembered(self, name, parts, lambda: self._predictor(self.prior_factor(), *modules))
+
+        def compute() -> Callable[..., Any]:
+            check_floats(self)
+            return self._predictor(self.prior_factor(), *modules)
+
+        return remembered(self, name, parts, compute)
 
     def _predictor(self, Lz: tf.Tensor, *modules: Any) -> Callable[..., Any]:
         mean, root = self.whitened_q(Lz)
         R = tf.linalg.matrix_transpose(root)  # once, not in each call
         graph = _finished if len(modules) > 1 else _moments
-        return partial(graph.bind(*modules), (tf.transpose(mean), R, Lz))
+        return partial(graph.bind(*modules).at_present(), (tf.transpose(mean), R, Lz))
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -350,6 +348,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         check_dtype(Xnew)
         X = tf.convert_to_tensor(Xnew, default_float())
         if tf.executing_eagerly():
+            check_floats(self)
             check_width(self, X)
             check_codes(self.kernel, X)
         if full_cov or full_output_cov or len(X.shape) != 2:
@@ -376,7 +375,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR
     ) -> BasePosterior:
         """As in `gpflow.models.SVGP`."""
-        check_floats({"q_mu": self.q_mu})
+        check_floats(self)
         with self._own_jitter():
             return super().posterior(precompute_cache)
 

@@ -18,7 +18,14 @@ from .. import likelihoods
 from ..checks import check_choice, check_whole
 from ..data.checks import check_data
 from ..data.sources import ArraySource
-from ..engine.contracts import check_width, chunk_rows, features_of, jitter_of, shares_shifts
+from ..engine.contracts import (
+    check_floats,
+    check_width,
+    chunk_rows,
+    features_of,
+    jitter_of,
+    shares_shifts,
+)
 from ..engine.natural import Natural, compiled_solve, gaussian
 from ..engine.projection import Floats, project_batch
 from ..engine.statistics import sum_sites
@@ -75,6 +82,7 @@ class DualBSVM(AsBSVM):
         super().__init__(kernel, likelihood, mean_function, num_latent_gps)
         self.inducing_variable = inducingpoint_wrapper(inducing_variable)
         self._check_features()
+        check_floats(self)
         check_width(self, X, Y)
         self.data = (tf.convert_to_tensor(X), tf.convert_to_tensor(Y))
         zeros = tf.zeros([len(X), num_latent_gps], X.dtype)

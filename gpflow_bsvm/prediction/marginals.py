@@ -58,7 +58,6 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
     return np.asarray(_predicted(model, X, chunk_rows, probabilities))
 
 
-@check_shapes("return: [N, L]")
 def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """:return: z(x) [N, L] with p(y = 1 | x) = Phi(z(x)), for our likelihoods of two classes."""
     return np.asarray(_predicted(model, X, chunk_rows, probits))
