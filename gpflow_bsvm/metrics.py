@@ -58,7 +58,8 @@ def nll(y: AnyNDArray, P: AnyNDArray) -> float:
 
 
 def _mean(name: str, y: AnyNDArray, P: AnyNDArray) -> float:
-    return float(LOSSES[name](*check_probabilities(y, P)).mean())
+    y, P = check_probabilities(y, P)
+    return float(LOSSES[name](y, P).mean())
 
 
 def ece(y: AnyNDArray, P: AnyNDArray) -> float:

@@ -64,7 +64,8 @@ class ModelClassifier(_SkactivemlClassifier):
 
     def predict_proba(self, X: Any) -> AnyNDArray:
         """:return: [N, C], in the order of `classes_`."""
-        return with_both_classes(predict_probabilities(*self._checked(X)))
+        X = self._checked(X)
+        return with_both_classes(predict_probabilities(self.model_, X))
 
     def sample_proba(self, X: Any, num_samples: int = 100, seed: int = 0) -> AnyNDArray:
         """
@@ -73,12 +74,13 @@ class ModelClassifier(_SkactivemlClassifier):
 
         :return: [S, N, C].
         """
-        return draw_probabilities(*self._checked(X), num_samples=num_samples, seed=seed)
+        X = self._checked(X)
+        return draw_probabilities(self.model_, X, num_samples=num_samples, seed=seed)
 
-    def _checked(self, X: Any) -> tuple[Model, AnyNDArray]:
+    def _checked(self, X: Any) -> AnyNDArray:
         """:raise NotFittedError, ValueError: before a fit, or for rows that are not numbers."""
         check_is_fitted(self, "model_")
-        return self.model_, check_inputs(np.asarray(X, default_float()))
+        return check_inputs(np.asarray(X, default_float()))
 
     def __sklearn_clone__(self) -> ModelClassifier:
         return type(self)(**self.get_params(deep=False))

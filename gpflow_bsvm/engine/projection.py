@@ -95,10 +95,11 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     :return: K(X) [..., N, N] and K_diag(X) [..., N].
     :raise ValueError: if the kernel rejects X; the message names the innermost failing part.
     """
-    how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
-    called = with_active_dims(kernel)
+    called: Any = with_active_dims(kernel)
+    if isinstance(kernel, MultioutputKernel):
+        called = functools.partial(called, full_output_cov=False)
     try:
-        K, diagonal = (called(X, full_cov=full_cov, **how).numpy() for full_cov in (True, False))
+        K, diagonal = (called(X, full_cov=full_cov).numpy() for full_cov in (True, False))
     except Exception as error:
         for part in getattr(kernel, "kernels", ()):
             values_of(part, X)

@@ -15,7 +15,7 @@ from gpflow.kernels import Kernel
 
 from ..data.checks import check_data
 from ..likelihoods.labels import num_latents
-from .sparse import BSVM, SparseOptions
+from .sparse import BSVM
 
 #: Number of N x N matrices in memory per latent function at the peak of a fit, as measured.
 _MATRICES = 20
@@ -53,8 +53,13 @@ class BatchBSVM(BSVM):
         X, Y = check_data(likelihood, data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
         check_memory(type(self).__name__, len(X), num_latent_gps)
-        how: SparseOptions = {"mean_function": mean_function, "num_latent_gps": num_latent_gps}
-        super().__init__(kernel, likelihood, np.array(X), **how)
+        super().__init__(
+            kernel,
+            likelihood,
+            np.array(X),
+            mean_function=mean_function,
+            num_latent_gps=num_latent_gps,
+        )
         gpflow.set_trainable(self.inducing_variable, False)
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
 

@@ -262,11 +262,11 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
         def compute() -> Callable[..., Any]:
             check_floats(self)
-            return self._predictor(self.prior_factor(), *modules)
+            return self._predictor(self.prior_factor(), modules)
 
         return remembered(self, name, parts, compute)
 
-    def _predictor(self, Lz: tf.Tensor, *modules: Any) -> Callable[..., Any]:
+    def _predictor(self, Lz: tf.Tensor, modules: tuple[Any, ...]) -> Callable[..., Any]:
         mean, root = self.whitened_q(Lz)
         R = tf.linalg.matrix_transpose(root)  # once, not in each call
         graph = _finished if len(modules) > 1 else _moments
@@ -357,7 +357,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             with self._own_jitter():
                 return posterior.fused_predict_f(X, full_cov, full_output_cov)
         Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
-        return cast(MeanAndVariance, self._predictor(Lz, self.prior)(X))
+        return cast(MeanAndVariance, self._predictor(Lz, (self.prior,))(X))
 
     @inherit_check_shapes
     def predict_y(

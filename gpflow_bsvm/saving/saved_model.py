@@ -128,7 +128,8 @@ class Exported(tf.Module):
             return {"mean": mean * units[0] + units[1], "variance": variance * units[0] ** 2}
 
         def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            return finish(model.likelihood, *seen(X))
+            X, mean, variance = seen(X)
+            return finish(model.likelihood, X, mean, variance)
 
         self.predict_f = self._traced(predict_f, spec)
         setattr(self, predicts, self._traced(predict, spec))

@@ -78,8 +78,7 @@ class Format:
         where = [self.names.index(name) for name in columns]
         rows = self._rows()
         while part := list(itertools.islice(rows, size)):
-            cells = [*zip(*part)]
-            made = [arrow.array(cells[place], arrow.string()) for place in where]
+            made = [arrow.array([row[place] for row in part], arrow.string()) for place in where]
             yield arrow.RecordBatch.from_arrays(made, [*columns])
 
     def _rows(self) -> Iterator[Sequence[str | None]]:
