@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gpflow_bsvm import BSVMClassifier, cli
-from gpflow_bsvm.data import Blocks, Part, open_source
+from gpflow_bsvm.data import Blocks, Part
+from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.files import CSVFiles
 

@@ -21,11 +21,7 @@ OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] =
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
     """
-    :param data: arrays X [N, D] and Y [N, P] in memory (X may be a SciPy sparse matrix),
-        memory-mapped (`np.memmap`) or from Dask; a `Reader`, such as `ParquetFiles` or `DaskFrame`
-        (whose rows stay on the cluster of the current `dask.distributed.Client`, if any); a batched
-        `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
-        or (X, Y, sample_weight); or an opened `Source`, which is returned.
+    :param data: see `gpflow_bsvm.data`; or an opened `Source`, which is returned.
     :param check: the model's check: of arrays in memory now, of other data while they are read.
     :param chunk_rows: rows per chunk.
     :param sample_weight: [N], only with arrays; if None, all are 1.

@@ -234,11 +234,11 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
     """
     Check model and data before a fit.
 
-    :param data: see `gpflow_bsvm.data.open_source`; if None, the model's data.
+    :param data: see `gpflow_bsvm.data`; if None, the model's data.
     :param sample_weight: [N], only with arrays; if None, all are 1.
     :param part: whether `data` are only a part of the rows, so that arrays may hold a single class.
     :raise ValueError: for bad data or weights.
-    :raise TypeError: see `check_model` and `open_source`, or if there are no data.
+    :raise TypeError: see `check_model`; for other data, or none.
     :raise RuntimeError: inside a `tf.function`.
     """
     if not tf.executing_eagerly():

@@ -54,7 +54,7 @@ class Gaussian(NamedTuple):
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.R: [L, M, M]", "return.kl: []")
 def solve(natural: Natural) -> Gaussian:
     """P = L L^T:  R = L^-1,  c = R h,  KL = (|R^T c|^2 + |R|_F^2 - M - log|R|^2) / 2."""
-    R = _inverse_of_lower(tf.linalg.cholesky(natural.P))
+    R = inverse_of_lower(tf.linalg.cholesky(natural.P))
     c = tf.linalg.matvec(R, natural.h)
     mean = tf.linalg.matvec(R, c, transpose_a=True)
     squares = tf.reduce_sum(tf.square(mean)) + tf.reduce_sum(tf.square(R))
@@ -151,7 +151,7 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     :return: mean and root.
     """
     U = tf.reverse(tf.linalg.cholesky(tf.reverse(natural.P, [-2, -1])), [-2, -1])
-    root = _inverse_of_lower(tf.linalg.matrix_transpose(U))
+    root = inverse_of_lower(tf.linalg.matrix_transpose(U))
     known = tf.reduce_all(tf.math.is_finite(root))
     root = tf.cond(known, lambda: root, partial(root_by_rotation, natural))
     mean = tf.linalg.matvec(root, tf.linalg.matvec(root, natural.h, transpose_a=True))
@@ -189,7 +189,7 @@ def _lower(R: tf.Tensor) -> tf.Tensor:
 @check_shapes("mean: [L, M]", "root: [L, M, M]", "return.h: [L, M]", "return.P: [L, M, M]")
 def to_natural(mean: tf.Tensor, root: tf.Tensor) -> Natural:
     """:return: h = P mean and P = root^-T root^-1, for a lower triangular root."""
-    inverse = _inverse_of_lower(root)
+    inverse = inverse_of_lower(root)
     P = tf.matmul(inverse, inverse, transpose_a=True)
     return Natural(tf.linalg.matvec(P, mean), P)
 
@@ -207,7 +207,9 @@ def compiled_natural(
     return to_natural(mean, root)
 
 
-def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
+@check_shapes("L: [batch..., M, M]", "return: [batch..., M, M]")
+def inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
+    """:return: L^-1 of lower triangular L."""
     identity = tf.eye(tf.shape(L)[-1], batch_shape=tf.shape(L)[:-2], dtype=L.dtype)
     return tf.linalg.triangular_solve(L, identity)
 

@@ -22,7 +22,7 @@ from gpflow.likelihoods import Likelihood
 from ..data.batch import Batch, take
 from ..data.sources import Remote, Source, closed_at_end
 from .contracts import Model, chunk_rows
-from .natural import Gaussian, Natural
+from .natural import Gaussian, Natural, inverse_of_lower
 from .projection import Features, Prior, Projected, compiled_project, project
 from .shared_graph import Bound, Compiled
 from .statistics import Statistics, accumulate, compiled_accumulate, marginals
@@ -55,8 +55,7 @@ class Unprojected(NamedTuple):
 @check_shapes("return.Lz: [G, M, M]", "return.inverse: [G, M, M]")
 def projection_of(prior: Prior, Lz: tf.Tensor, chunk_rows: int, dtype: tf.DType) -> Projection:
     """:return: the projection for products in `dtype`, at the current hyperparameters."""
-    identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
-    inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
+    inverse = tf.cast(inverse_of_lower(Lz), dtype)
     single = tf.constant(False)
     if dtype != Lz.dtype and has_single(prior):
         single = _single_is_enough.bind(prior)(Lz, inverse)

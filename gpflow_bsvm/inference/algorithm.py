@@ -72,7 +72,7 @@ class Algorithm(ABC):
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; or files, a batched
             `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), which are read again in
-            each pass (see `gpflow_bsvm.data.open_source`); if None, the data stored in the model.
+            each pass (see `gpflow_bsvm.data`); if None, the data stored in the model.
             If the model's `num_data` differs from N, the data count as a sample out of `num_data`
             rows, as in `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, only with arrays; if None, all are 1.

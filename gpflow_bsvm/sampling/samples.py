@@ -74,8 +74,7 @@ class Samples:
             f = self._draws_of_f(rows)
             return f.mean(0), f.var(0) + rows.features.residual.numpy()
 
-        mean, variance = self._map(moments, X)
-        return mean.numpy(), variance.numpy()
+        return self._map(moments, X)
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: mean and variance of y over all draws, as in `model.predict_y`."""
@@ -87,12 +86,13 @@ class Samples:
             each = np.array([predict(rows.batch.X, one, residual) for one in f])
             return each[:, 0].mean(0), each[:, 0].var(0) + each[:, 1].mean(0)
 
-        mean, variance = self._map(moments, X)
-        return mean.numpy(), variance.numpy()
+        return self._map(moments, X)
 
-    def _map(self, function: Callable[[Projected], Any], X: Any) -> Any:
+    def _map(self, moments: Callable[[Projected], Any], X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         size = max(1, chunk_rows(self.model) // 16)  # thousands of draws need more memory
-        return map_over(ProjectedData(self.model, open_inputs(self.model, X, size)), function)
+        rows = ProjectedData(self.model, open_inputs(self.model, X, size))
+        mean, variance = map_over(rows, moments)
+        return mean.numpy(), variance.numpy()
 
     def _draws_of_f(self, rows: Projected) -> AnyNDArray:
         """:return: [chains * draws, N, L], without residual."""

@@ -10,6 +10,7 @@ from helpers import log_normal, make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.checkpoints import identity
+from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.inference import (
     CAVI,
@@ -132,6 +133,6 @@ def test_few_rows_of_unknown_number_have_an_order():
     """The first batch goes on with the first rows, where their number is not known yet."""
     X, Y = make_data(60)
     rows = gb.data.Blocks([(X[:40], Y[:40]), (X[40:], Y[40:])])
-    source = gb.data.open_source(rows, Rows(), 50)
+    source = open_source(rows, Rows(), 50)
     first, again = identity._of_data(source), identity._of_data(source)
     assert first["first batch"] == again["first batch"] != "any"

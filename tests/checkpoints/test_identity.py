@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 import gpflow_bsvm as gb
 from gpflow_bsvm.checkpoints import identity
 from gpflow_bsvm.checkpoints.identity import described
+from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.inference import CAVI
 
@@ -60,7 +61,7 @@ KINDS = [in_memory, mapped, sparse, blocks, part_of_blocks]
 
 def told(kind, rows, folder, size=64):
     data, weight = kind(*rows, folder)
-    return identity._of_data(gb.data.open_source(data, Rows(), size, weight))
+    return identity._of_data(open_source(data, Rows(), size, weight))
 
 
 @pytest.mark.parametrize("column", range(3))
@@ -108,7 +109,7 @@ def test_more_batches_of_a_dataset_are_told():
         return tf.data.Dataset.from_tensor_slices((X[:number], Y[:number])).batch(50)
 
     told = [
-        identity._of_data(gb.data.open_source(batches(number), Rows(), 64))["batches"]
+        identity._of_data(open_source(batches(number), Rows(), 64))["batches"]
         for number in (100, 150)
     ]
     assert told == ["2", "3"]

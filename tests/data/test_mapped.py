@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import make_data
 
-from gpflow_bsvm.data import open_source
+from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.data.readers import MappedArrays
 
 N, D, CHUNK = 20_000, 4, 3000

@@ -12,7 +12,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier
-from gpflow_bsvm.data import Blocks, open_source
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.engine.natural import Natural
 from gpflow_bsvm.estimators import large
 from gpflow_bsvm.estimators.labels import numbered

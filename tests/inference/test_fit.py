@@ -10,8 +10,9 @@ from helpers import assert_same_state, make_data, make_model, source_of, state
 from scipy.sparse import csr_array
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data import Blocks, open_source
+from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.batch import SparseRows
+from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.data.sampling import sample
 from gpflow_bsvm.estimators.large import Rows
 from gpflow_bsvm.inference import CAVI
