@@ -53,8 +53,6 @@ def log_prior_density(kind: Kind, numbers: Sequence[Any], unconstrained: tf.Tens
     """As in `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
     given = dict(zip(kind.names, numbers))
     prior = kind.make(**kind.options, **given) if given else kind.make
-    if kind.transform is None:
-        return tf.reduce_sum(prior.log_prob(unconstrained))
     value = kind.transform.forward(unconstrained)
     if kind.on == PriorOn.CONSTRAINED:
         return tf.reduce_sum(prior.log_prob(value))

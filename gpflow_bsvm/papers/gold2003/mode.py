@@ -281,10 +281,9 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
 
 def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
     """:return: the derivative in the value, from the derivative in the unconstrained value."""
-    if parameter.transform is None:
-        return np.asarray(slope)
+    transform: Any = parameter.transform  # at least the identity
     at = tf.convert_to_tensor(parameter.unconstrained_variable)
-    return np.asarray(slope * tf.exp(-parameter.transform.forward_log_det_jacobian(at, 0)))
+    return np.asarray(slope * tf.exp(-transform.forward_log_det_jacobian(at, 0)))
 
 
 def trainable(kernel: Kernel) -> dict[str, Parameter]:
