@@ -20,10 +20,28 @@ def test_good_weights():
     assert check_weights(np.zeros(2), 2, minibatch=True).tolist() == [[0], [0]]
 
 
-@pytest.mark.parametrize("dtype", [np.longdouble, object])
-def test_types_that_tensorflow_lacks_are_named(data, dtype):
-    with pytest.raises(ValueError, match=f"X has dtype {np.dtype(dtype).name}, but .* is float64"):
-        check_inputs(data[0].astype(dtype))
+@pytest.mark.parametrize("values, name", [(1, np.dtype(np.longdouble).name), ("a", "object")])
+def test_types_that_tensorflow_lacks_are_named(values, name):
+    with pytest.raises(ValueError, match=f"X has dtype {name}, but .* is float64"):
+        check_inputs(np.full((2, 1), values, name))
+
+
+def test_objects_that_are_numbers_are_numbers(data):
+    """As in pandas, whose columns of mixed types have such values."""
+    one, two = make_model(data), make_model(data)
+    CAVI(max_steps=3).run(one, data)
+    CAVI(max_steps=3).run(two, tuple(part.astype(object) for part in data))
+    assert_same_state(state(one), state(two), 0)
+
+
+@pytest.mark.parametrize("place, name", [(0, "X"), (1, "Y")])
+def test_rows_of_different_lengths(data, place, name):
+    rows = list(data)
+    rows[place] = [[1.0], [1.0, 0.0]]
+    with pytest.raises(
+        ValueError, match=rf"{name} must have shape \[N, .\], but its rows or parts"
+    ):
+        CAVI().run(make_model(data), tuple(rows))
 
 
 def test_values_under_a_mask_are_not_used(data):
@@ -136,7 +154,9 @@ def test_duplicate_rows():
     assert duplicate_rows([[1.0], [2.0]]) == []
 
 
-@pytest.mark.parametrize("run", [gb.fit, CAVI().run, SVI().run])
+@pytest.mark.parametrize(
+    "run", [gb.fit, CAVI().run, SVI().run, lambda model, data: gb.active.best_kernel(model, *data)]
+)
 def test_a_model_without_closed_form_steps(run):
     model = gpflow.models.SVGP(gpflow.kernels.SquaredExponential(), Hinge(), np.zeros((1, 1)))
     with pytest.raises(TypeError, match=r"SVGP has no closed-form steps: use .*BSVM in its place"):

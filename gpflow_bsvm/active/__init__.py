@@ -67,14 +67,15 @@ def best_kernel(
         predict it. If no row counts, the kernel does not change.
     :param candidates: values by name, trainable or not; other parameters keep their values. None:
         `kernel_multiples` of the current kernel.
-    :raise ValueError: for a candidate with an unknown name.
+    :raise ValueError: for bad rows, or a candidate with an unknown name.
+    :raise TypeError: for a model without closed-form steps.
     """
+    data = open_data(model, (X, Y), part=True)
     candidates = kernel_multiples(model) if candidates is None else candidates
     known = read_values(model)
     if unknown := [name for one in candidates for name in one if name not in known]:
         raise ValueError(f"candidates name {unknown[0]!r}: the parameters are {', '.join(known)}")
     start = {name: known[name] for one in candidates for name in one}
-    data = open_data(model, (X, Y), part=True)
     hyper = Hyperparameters(model)
     counted = np.full(len(Y), True)
     if isinstance(model.likelihood, Classification):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import gpflow
@@ -18,14 +19,31 @@ from .batch import Origin, SparseRows
 _WHOLE = Origin()
 
 
+def as_array(values: Any, name: str) -> AnyNDArray:
+    """
+    :return: an array; objects that are numbers, as in pandas, become GPflow's default float.
+    :raise ValueError: for parts of different shapes, or masked values.
+    """
+    refuse_masked(values, name)
+    try:
+        array: AnyNDArray = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must have shape [N, .], but its rows or parts have different shapes"
+        ) from error
+    if array.dtype.kind == "O":
+        with contextlib.suppress(TypeError, ValueError):  # words are named by later checks
+            array = array.astype(gpflow.config.default_float())
+    return array
+
+
 def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     """
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """
-    refuse_masked(values, name)
     values = SparseRows(values) if scipy.sparse.issparse(values) else values
-    array = values if isinstance(values, SparseRows) else np.asarray(values)
+    array = values if isinstance(values, SparseRows) else as_array(values, name)
     if array.ndim != 2:
         shape = "[:, None]" if array.ndim == 1 else f".reshape(len({name}), -1)"
         hint = f"; use {name}{shape}" if array.ndim else ""
@@ -109,7 +127,7 @@ def check_data(
     :raise ValueError: for bad inputs or labels, or for X and Y of different lengths.
     """
     X = check_inputs(data[0], origin)
-    Y = as_matrix(as_column(likelihood, data[1]), "Y", origin)
+    Y = as_matrix(as_column(likelihood, as_array(data[1], "Y")), "Y", origin)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     check_labels(likelihood, Y, minibatch=minibatch)

@@ -12,7 +12,6 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.special import log_ndtr, ndtr
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints.directory import Directory
@@ -257,9 +256,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 self._balance = mean / np.where(totals > 0, totals, mean)
             weights = getattr(self, "_balance", np.ones(len(self.classes_)))
         else:
-            weights = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_
-            )
+            weights = labels.told_weights(self.class_weight or {}, self.classes_)
         if not (np.isfinite(weights) & (weights >= 0)).all():
             given = dict(zip(self.classes_.tolist(), weights.tolist()))
             raise ValueError(f"class_weight must be finite numbers of at least 0, got {given}")

@@ -16,7 +16,7 @@ from ..data.batch import SparseRows
 from ..data.checks import has_masked
 from ..notices import warn
 from ..tables.paths import listed
-from .columns import unscaled_columns
+from .columns import shift_and_scale, unscaled_columns
 from .labels import Encoding, missing
 from .specification import Data
 
@@ -213,12 +213,17 @@ def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -
 
 
 def scale(scaler: StandardScaler | None, X: Any) -> Any:
-    """:return: X as the model's input; raises ValueError if a row overflows."""
+    """
+    :return: X as the model's input.
+    :raise ValueError: if a row overflows, or if X is sparse, but was dense in the fit.
+    """
     if scipy.sparse.issparse(X):
+        if scaler is not None and scaler.with_mean:
+            raise ValueError("X is sparse, but was dense in the fit: give X.toarray()")
         return SparseRows(X if scaler is None else scaler.transform(X))
-    if scaler is not None:
-        with np.errstate(all="ignore"):  # `scaler.transform` would check X again, as long as a row
-            X = (X - scaler.mean_) / scaler.scale_  # takes to predict
+    shift, factor = shift_and_scale(scaler, X.shape[1])
+    with np.errstate(all="ignore"):
+        X = (X - shift) / factor  # `scaler.transform` would check X again, which takes long
     refuse_overflow(X)
     return np.asarray(X, dtype=gpflow.config.default_float())
 

@@ -208,3 +208,18 @@ def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
             "of all classes"
         )
     return np.array([names.index(one) if one in names else -1 for one in classes.tolist()])
+
+
+def told_weights(class_weight: Any, classes: AnyNDArray) -> AnyNDArray:
+    """
+    :return: [C], the weights of classes; 1 if not told. (scikit-learn would look for the number 1
+        if a label is "1" or "01".)
+    :raise ValueError: if some classes have no weight, and some weights no class.
+    """
+    lost = [name for name in classes if name not in class_weight]
+    if lost and len(classes) - len(lost) != len(class_weight):
+        raise ValueError(
+            f"class_weight has {[*class_weight]}, but the classes are {classes.tolist()}: give "
+            "classes as they are in y"
+        )
+    return np.array([class_weight.get(name, 1.0) for name in classes], float)

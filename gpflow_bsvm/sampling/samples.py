@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -227,6 +227,10 @@ class Sampler(Algorithm):
         sampled = copied(model)  # first, since it may fail
         record = Draws()
         reports = Reports(progress=progress, checkpoint=checkpoint, every=every)
-        self.run_on(model, source, record, reports)
-        draws = np.concatenate(record.parts)[self.burn_in :]
+        sampler = self
+        if checkpoint is not None:  # draws depend on their blocks, which a longer run must continue
+            rest = -(self.burn_in + self.num_draws) % self.block
+            sampler = replace(self, num_draws=self.num_draws + rest)
+        sampler.run_on(model, source, record, reports)
+        draws = np.concatenate(record.parts)[self.burn_in :][: self.num_draws]
         return Samples(np.moveaxis(draws, 0, 1), sampled)

@@ -109,7 +109,8 @@ class Parquet(Format):
         with self._open() as file:
             stored = [self._stored[name] for name in columns]
             for batch in file.iter_batches(batch_size=size, columns=stored):
-                cells = [batch.column(name) for name in stored]
+                names = batch.schema.names  # may contain a name twice: refused later, by name
+                cells = [batch.column(names.index(name)) for name in stored]
                 yield arrow.RecordBatch.from_arrays(cells, [*columns])
 
 

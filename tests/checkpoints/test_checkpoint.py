@@ -74,7 +74,7 @@ def test_draws_go_on(data, tmp_path, monkeypatch, name, every):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_finished_draws_come_back_and_more_can_be_had(data, tmp_path, monkeypatch):
-    model, short, long = make_model(data), Gibbs(20, 10, 2), Gibbs(40, 10, 2)
+    model, short, long = make_model(data), Gibbs(17, 10, 2), Gibbs(36, 10, 2)  # within blocks
     first = short.run(model, data, checkpoint=tmp_path).s
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoints, "offer", None)  # nothing is drawn

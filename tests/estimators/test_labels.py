@@ -241,6 +241,17 @@ def test_a_bad_class_weight_is_shown_as_the_user_gives_it(three):
         fixed(class_weight={"a": np.nan}).fit(X, y)
 
 
+@pytest.mark.parametrize("names", [["01", "1"], [False, True]])
+def test_class_weights_are_told_by_label(moons, names):
+    X, y = moons
+    weights = dict(zip(names, [1, 3]))
+    named = fixed(num_inducing=10, class_weight=weights).fit(X, np.array(names)[y])
+    plain = fixed(num_inducing=10, class_weight={0: 1, 1: 3}).fit(X, y)
+    np.testing.assert_array_equal(named.predict_proba(X), plain.predict_proba(X))
+    with pytest.raises(ValueError, match=r"class_weight has \['other'\], but the classes are"):
+        fixed(class_weight={"other": 2}).fit(X, np.array(names)[y])
+
+
 # --- partial_fit ---------------------------------------------------------------------------------
 
 

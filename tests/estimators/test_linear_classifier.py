@@ -116,6 +116,17 @@ def test_sparse_rows_are_scaled(cancer):
     np.testing.assert_allclose(one, two, atol=1e-5)
 
 
+def test_dense_rows_after_sparse_ones(cancer, fitted):
+    """A fit to sparse rows only scales columns, also those of later dense rows."""
+    X, y = cancer
+    sparse = gb.BSVMClassifier(kernel="linear", penalty=1.0, learn_kernel=False)
+    sparse.fit(scipy.sparse.csr_matrix(X), y)
+    expected = sparse.predict_proba(scipy.sparse.csr_matrix(X))
+    np.testing.assert_allclose(sparse.predict_proba(X), expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="X is sparse, but was dense in the fit"):
+        fitted.predict(scipy.sparse.csr_matrix(X))
+
+
 @pytest.mark.drill
 @pytest.mark.slow
 def test_several_classes():

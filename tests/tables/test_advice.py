@@ -308,3 +308,14 @@ def test_dates_of_all_four_digit_years(tmp_path):
     path.write_text("a,y\n1500-01-01,u\n9999-12-31,v\n2020-01-01 12:00,u\n")
     found = read(path, classes="auto", dates=["a"])
     assert values(found)[:, 0].tolist() == [-171664, 2932896, 18262.5]
+
+
+@pytest.mark.parametrize("names", [["a", "a", "y"], ["a", " a", "y"]])
+def test_columns_of_the_same_name(tmp_path, names):
+    path = tmp_path / "t.parquet"
+    columns = [pa.array([1, 2]), pa.array([3, 4]), pa.array(["u", "v"])]
+    parquet.write_table(pa.Table.from_arrays(columns, names), path)
+    with pytest.raises(ValueError, match=r"several columns named 'a': rename .* or drop=\['a'\]"):
+        read(path, classes="auto")
+    parquet.write_table(pa.Table.from_arrays([*columns, columns[0]], [*names, "b"]), path)
+    assert read(path, classes="auto", drop=["a"]).columns.features == ("b",)
