@@ -108,8 +108,8 @@ def best_of(
 ) -> Candidate:
     """
     :return: the best penalty of the first loss, as in `held_out.find_peak`; or a candidate with
-        another loss that is better, or not learned and not much worse. These are not tried if the
-        steepest penalty of the first loss is worse than `NO_WORSE` allows.
+        another loss that is better. These are not tried if the steepest penalty of the first loss
+        is worse than `NO_WORSE` allows.
     """
     tried: dict[Candidate, held_out.HeldOut] = {}
 
@@ -126,7 +126,7 @@ def best_of(
         return best
     for other in among[len(same_loss) :]:
         found = score(other)
-        if found.lead(leader) > (0.0 if other.learned else -NOT_LEARNED):
+        if found.lead(leader) > 0:
             best = other
             leader = found
     return best
@@ -169,25 +169,15 @@ def _choose_candidate(
     """
     first = Candidate(spec.loss, spec.penalty)
     spec = spec._replace(Z=_inducing_points(begun.model))
-    models = {(first.loss, True): copied(begun.model)}  # whose link is fitted to folds
-    refits = held_out.Refits(part, begun.model)
+    trials = _Trials(spec, begun.model, data, part)
+    trials.models[first.loss, True] = copied(begun.model)  # whose link is fitted to folds
+    best = best_of(trials, [one for one in among if one.learned], first)
     many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
-    if many or spec.kernel is not None or not spec.learn_kernel:
-        among = [one for one in among if one.learned]
-
-    def score(candidate: Candidate) -> held_out.HeldOut:
-        kernel = "" if candidate.learned else ", kernel not learned"
-        text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
-        spec.stages.bar.stage("choice", text)
-        own = spec._replace(loss=candidate.loss, penalty=candidate.penalty)
-        key = candidate.loss, candidate.learned
-        if key not in models:
-            like = begun.model if candidate.learned else make_model(own, data[0])
-            models[key] = _other_q(own, like, data)
-        models[key].likelihood.penalty.assign(candidate.penalty)
-        return refits(models[key], own.calibrates)
-
-    best = best_of(score, among, first)
+    fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
+    if fixed and not many and spec.kernel is None and spec.learn_kernel:
+        denser = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
+        leader = denser(best)
+        best = next((one for one in fixed if denser(one).lead(leader) > -NOT_LEARNED), best)
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
     if not best.learned:
         return spec, InitialModel(make_model(spec, data[0]), None)
@@ -195,6 +185,34 @@ def _choose_candidate(
         return spec, initial_model(spec, data, begun.model)
     begun.model.likelihood.penalty.assign(best.penalty)
     return spec, begun
+
+
+class _Trials:
+    """Held-out densities of candidates with the inducing points of a specification."""
+
+    def __init__(self, spec: Specification, model: BSVM, data: Data, part: Data) -> None:
+        """
+        :param model: has the learned kernel.
+        :param part: rows for the choice.
+        """
+        self._spec = spec
+        self._model = model
+        self._data = data
+        self._refits = held_out.Refits(part, model)
+        #: A model for each loss, with a learned kernel or without.
+        self.models: dict[tuple[str, bool], BSVM] = {}
+
+    def __call__(self, candidate: Candidate) -> held_out.HeldOut:
+        kernel = "" if candidate.learned else ", kernel not learned"
+        text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
+        self._spec.stages.bar.stage("choice", text)
+        own = self._spec._replace(loss=candidate.loss, penalty=candidate.penalty)
+        key = candidate.loss, candidate.learned
+        if key not in self.models:
+            like = self._model if candidate.learned else make_model(own, self._data[0])
+            self.models[key] = _other_q(own, like, self._data)
+        self.models[key].likelihood.penalty.assign(candidate.penalty)
+        return self._refits(self.models[key], own.calibrates)
 
 
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
@@ -231,17 +249,12 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     if not lengthscales(model):
         return
+    denser = _denser(spec, model, data)
     num_latents, num_inducing = model.q_shape
-    Z = _inducing_points(model)
-    if spec.grow:
-        places = distinct(data[0])
-        num_rows = max(len(data[0]), spec.num_rows or 0)
-        factor = SCALE_GROWTH if num_rows < FEW_ROWS else GROWTH
-        num_inducing = max(num_inducing, grown(model, places, num_rows, factor))
-        Z = centres(spec, places, num_inducing)
+    num_inducing = num_inducing if denser.Z is None else len(denser.Z)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
-    other = _other_q(spec._replace(Z=Z), model, rows)
+    other = _other_q(denser, model, rows)
     scales = [*lengthscales(model), *lengthscales(other)]
     refits = held_out.Refits(rows, model)
     learned = [scale.numpy() for scale in scales]
@@ -254,6 +267,17 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     _assign(scales, learned, _mean_scale(score))
     if spec.calibrate == "auto" and isinstance(model.likelihood, OneVsRestLevelHinge):
         refits.temper(model.likelihood)
+
+
+def _denser(spec: Specification, model: BSVM, data: Data) -> Specification:
+    """:return: `spec` with more inducing points, if M may grow; else those of the model."""
+    if not spec.grow:
+        return spec._replace(Z=_inducing_points(model))
+    places = distinct(data[0])
+    num_rows = max(len(data[0]), spec.num_rows or 0)
+    factor = SCALE_GROWTH if num_rows < FEW_ROWS else GROWTH
+    number = max(model.q_shape[1], grown(model, places, num_rows, factor))
+    return spec._replace(Z=centres(spec, places, number))
 
 
 def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
