@@ -45,7 +45,8 @@ LITTLE_SAID = 0.3
 #: worse than at its best. This saves time where classes overlap.
 NO_WORSE = 1.0
 #: A kernel that is not learned is chosen unless it is this many standard errors worse than the
-#: learned one: only the learned kernel has seen the held-out rows.
+#: learned one: only the learned kernel has seen the held-out rows. It is also adapted to the few
+#: inducing points; so both get more points, unless the loss differs, too.
 NOT_LEARNED = 2.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
@@ -175,9 +176,10 @@ def _choose_candidate(
     many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
     fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
     if fixed and not many and spec.kernel is None and spec.learn_kernel:
-        denser = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
-        leader = denser(best)
-        best = next((one for one in fixed if denser(one).lead(leader) > -NOT_LEARNED), best)
+        if best.loss == fixed[0].loss:  # they differ in their kernels only: see NOT_LEARNED
+            trials = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
+        leader = trials(best)
+        best = fixed[0] if trials(fixed[0]).lead(leader) > -NOT_LEARNED else best
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
     if not best.learned:
         return spec, InitialModel(make_model(spec, data[0]), None)

@@ -138,13 +138,13 @@ def test_the_kernel_is_learned_again_with_another_loss_or_many_rows(
 
 
 def scored_by(score, monkeypatch):
-    """:return: pairs of M and a candidate, which `score` scores in place of fits to folds."""
+    """:return: pairs of M and a candidate, scored by `score(M)` in place of fits to folds."""
     seen = []
 
     def scored(self, candidate):
         self.models[candidate.loss, candidate.learned] = None
         seen.append((len(self._spec.Z), candidate))
-        return score(candidate)
+        return score(len(self._spec.Z))(candidate)
 
     monkeypatch.setattr(choice._Trials, "__call__", scored)
     monkeypatch.setattr(choice, "choose_scale", lambda *about: None)
@@ -152,21 +152,27 @@ def scored_by(score, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("nats", "learned"),
+    ("hinge", "few", "more", "learned"),
     [
-        ((-9.0, -8.0, -5.0, -4.0, -1.0, -1.1), False),  # it may be two standard errors worse
-        ((-9.0, -8.0, -5.0, -4.0, -6.0, -4.1), False),
-        ((-9.0, -8.0, -5.0, -4.0, -1.0, -9.0), True),
+        (-1.0, -9.0, -1.1, False),  # it may be two standard errors worse, with 40 points
+        (-1.0, -1.0, -9.0, True),
+        (-6.0, -4.1, -9.0, False),  # with 20, where levels are better than the hinge
+        (-6.0, -9.0, -4.1, True),
     ],
 )
 def test_a_kernel_that_is_not_learned_is_at_the_medians_of_its_priors(
-    stripes, monkeypatch, nats, learned
+    stripes, monkeypatch, hinge, few, more, learned
 ):
-    seen = scored_by(of_nats(*nats), monkeypatch)
+    scores = {
+        M: of_nats(-9.0, -8.0, -5.0, -4.0, hinge, last) for M, last in ((20, few), (40, more))
+    }
+    seen = scored_by(scores.get, monkeypatch)
     spec = Specification(2, "levels", 2.0, num_inducing=20, grow=True)
     found, begun = choice.choose(spec, choice.candidates("auto", "auto", False), stripes)
-    assert [candidate.learned for number, candidate in seen if number == 40] == [True, False]
-    assert (found.loss, found.penalty, begun.history is None) == ("hinge", 16.0, not learned)
+    denser = [candidate.learned for number, candidate in seen if number == 40]
+    assert denser == ([True, False] if hinge > -4 else [])
+    loss = "levels" if learned and hinge < -4 else "hinge"
+    assert (found.loss, begun.history is None) == (loss, not learned)
     exponential, constant = begun.model.kernel.kernels
     median = np.allclose(exponential.lengthscales, 2**0.5, rtol=1e-12)
     assert (median and constant.variance.numpy() == 1.0) != learned
@@ -174,7 +180,8 @@ def test_a_kernel_that_is_not_learned_is_at_the_medians_of_its_priors(
 
 @pytest.mark.parametrize("given", [{"kernel": gpflow.kernels.Matern32()}, {"learn_kernel": False}])
 def test_a_users_kernel_is_learned_or_not_as_asked(stripes, given, monkeypatch):
-    seen = scored_by(of_nats(-9.0, -8.0, -5.0, -4.0, -1.0, -1.0), monkeypatch)
+    score = of_nats(-9.0, -8.0, -5.0, -4.0, -1.0, -1.0)
+    seen = scored_by(lambda number: score, monkeypatch)
     spec = Specification(2, "levels", 2.0, num_inducing=20, grow=True, **given)
     choice.choose(spec, choice.candidates("auto", "auto", False), stripes)
     assert len(seen) == 4 and all(candidate.learned for _, candidate in seen)
