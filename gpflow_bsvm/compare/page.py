@@ -6,6 +6,7 @@ import base64
 import datetime
 import io
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,7 @@ from .machine import provenance
 from .pictures import draw
 from .protocol import Comparison
 from .registry import BASELINES, WITHOUT_M
-from .report import LEVEL, TIMES, contests, summary, verdicts
+from .report import LEVEL, TIMES, Interval, contests, summary, verdicts
 
 #: Largest number of classes listed by name.
 _MOST_CLASSES = 12
@@ -111,6 +112,12 @@ def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
     return {name: BASELINES[name].description for name in names if name in BASELINES}
 
 
-def rounded(value: float) -> str:
-    """:return: the number with three decimals or, if small, with two significant digits."""
-    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
+def rounded(found: Interval) -> str:
+    """
+    :return: "mean [low, high]" with three decimals, or with more if one of the numbers needs more
+        for its first digit.
+    """
+    smallest = min((abs(value) for value in found if value), default=1.0)
+    decimals = max(3, -math.floor(math.log10(smallest)))
+    mean, low, high = (f"{value:.{decimals}f}" for value in found)
+    return f"{mean} [{low}, {high}]"

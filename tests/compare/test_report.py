@@ -65,8 +65,7 @@ def test_the_page_shows_what_came_out(written):
         for held in report.contests(one):
             for name in list(held.losses)[1:]:
                 lost = held.behind[name, held.leaders[0]]
-                ends = ", ".join(map(page.rounded, (lost.low, lost.high)))
-                assert f"{page.rounded(lost.mean)} [{ends}]" in read.text
+                assert page.rounded(lost) in read.text
         for sentence in report.verdicts(one):
             assert sentence in read.text
         for record in report.summary(one.fold_scores):
@@ -204,10 +203,17 @@ def test_sets_that_are_won_are_counted():
 
 
 @pytest.mark.parametrize(
-    "value, text", [(0.1234, "0.123"), (0.00123, "0.0012"), (0, "0.000"), (-0.5, "-0.500")]
+    "numbers, text",
+    [
+        ((0.1234, 0.1, 0.15), "0.123 [0.100, 0.150]"),
+        ((0.017, -0.0022, 0.036), "0.017 [-0.002, 0.036]"),
+        ((0.022, 0.00049, 0.044), "0.0220 [0.0005, 0.0440]"),
+        ((0.5, 0.0, 1.0), "0.500 [0.000, 1.000]"),
+        ((0.0, 0.0, 0.0), "0.000 [0.000, 0.000]"),
+    ],
 )
-def test_numbers(value, text):
-    assert page.rounded(value) == text
+def test_an_interval_has_decimals_enough_to_show_whether_it_excludes_0(numbers, text):
+    assert page.rounded(report.Interval(*numbers)) == text
 
 
 def test_a_page_explains_what_takes_part_and_nothing_else():
