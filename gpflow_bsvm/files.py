@@ -85,7 +85,6 @@ class Files(Reader):
                 yield from as_text(batch.column(0)).to_pylist()
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
         for file in self.table.files:
             row = 0
             for batch in file.batches(self.columns.read, size):

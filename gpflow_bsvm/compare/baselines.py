@@ -110,7 +110,6 @@ class Estimator(Baseline):
         return self._model.predict_proba(X)
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
         model = self._model
         log_p = predict_log_density(model, (X, y))
         quantiles = model.predict_quantiles(X, regression.LEVELS)
@@ -162,7 +161,6 @@ class Searched(Baseline):
         return ""
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
         return regression.gaussian(self._model.predict(X), self._deviation, y)
 
 

@@ -100,7 +100,6 @@ class GaussianProcess(Baseline):
         return kind(own, likelihood, Z, num_latent_gps=likelihood.latent_dim or 1)
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
         columns = _columns.bind(self.model.likelihood)
         mean, variance = self.model.predict_f(X)
         return np.asarray(columns(X, mean, variance, y[:, None]))
