@@ -307,8 +307,8 @@ def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
         "svgp-probit": partial(SVGPBaseline, likelihoods.Probit),
         "svgp-robustmax": partial(SVGPBaseline, partial(gpflow.likelihoods.MultiClass, C), RAMP),
         "svc": partial(Estimator, baselines.svc),
-        "svr": baselines.svr,
-        "boosting": baselines.boosting,
+        "svr": partial(Estimator, baselines.svr),
+        "boosting": partial(Estimator, baselines.boosting),
     }
 
 
