@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .data.batch import Origin, Piece, digest
 from .data.readers import Reader
-from .optional import require
 from .tables.cells import as_text
 from .tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
 from .tables.reading import Options, Reading
@@ -50,7 +49,6 @@ class Files(Reader):
             other than 0, 1, 2, ... (unless `names` is given); when rows are read, for a file
             without rows.
         """
-        require("pyarrow", extra="files")
         if not isinstance(path, Table):
             path = Table(find_files(path, self.endings), Reading(target, **options))
         self.table = path
@@ -85,7 +83,6 @@ class Files(Reader):
                 yield from as_text(batch.column(0)).to_pylist()
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
         for file in self.table.files:
             row = 0
             for batch in file.batches(self.columns.read, size):

@@ -1,8 +1,28 @@
 """What a reader of the papers types is there; that it needs no import: `release`."""
 
+import importlib
+import inspect
+import pkgutil
+
 import pytest
 
 import gpflow_bsvm as gb
+
+
+def methods(module):
+    """:return: the public methods and properties of the public classes that a module defines."""
+    for cls in vars(module).values():
+        if inspect.isclass(cls) and cls.__module__ == module.__name__ and cls.__name__[0] != "_":
+            for name, member in vars(cls).items():
+                if name[0] != "_" and (inspect.isfunction(member) or isinstance(member, property)):
+                    yield f"{cls.__qualname__}.{name}", member
+
+
+def test_every_method_has_a_docstring_of_its_own_or_of_the_method_that_it_overrides():
+    for found in pkgutil.walk_packages(gb.__path__, "gpflow_bsvm."):
+        module = importlib.import_module(found.name)
+        bare = [name for name, member in methods(module) if not inspect.getdoc(member)]
+        assert not bare, (found.name, bare)
 
 
 @pytest.mark.parametrize(

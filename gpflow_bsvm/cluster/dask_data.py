@@ -55,7 +55,6 @@ class DaskReader(Reader):
 
     @property
     def one_chunk(self) -> bool:
-        """See `Source`."""
         return self._workers is None and super().one_chunk
 
     @property
@@ -76,7 +75,6 @@ class DaskReader(Reader):
         return rows
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
         for piece in self._filled():
             yield from piece.cut(size)
 

@@ -141,22 +141,18 @@ class Partitions(Remote):
         return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
-        """See `Remote`."""
         seen = replace(self, views=(*self.views, project))
         return replace(self, parts=seen.run(_chunks_of), views=()) if keep else seen
 
     def sum(self, function: Callable[..., Any], along: Any, add: Callable[[Any, Any], Any]) -> Any:
-        """See `Remote`."""
         summed = functools.partial(sum_over, function=function, add=add)
         return self.cluster.tree(add, self.run(summed, along))
 
     def map(self, function: Callable[..., Any], along: Any) -> Any:
-        """See `Remote`."""
         mapped = functools.partial(map_over, function=function)
         return joined(self.cluster.results(self.run(mapped, along)))
 
     def digests(self) -> dict[str, str]:
-        """See `Source`."""
         return all_together(self.cluster.results(self.run(_digests_of)))
 
     def run(self, function: Callable[..., Any], along: Any = ()) -> list[Any]:

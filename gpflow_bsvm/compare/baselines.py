@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from sklearn.base import is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict
@@ -92,7 +93,7 @@ class Baseline(ABC):
 
 
 class Estimator(Baseline):
-    """A scikit-learn classifier, or `BSVMRegressor`."""
+    """A scikit-learn estimator; residuals give a density to a regressor without one."""
 
     def __init__(self, fitted: Callable[[Task], Any]) -> None:
         """:param fitted: a function such as `svc` that returns a fitted estimator."""
@@ -100,18 +101,21 @@ class Estimator(Baseline):
 
     def _fit(self, task: Task) -> str:
         model = self._model = self._fitted(task)
-        if not hasattr(model, "model_"):
-            return ""
-        of_classes = isinstance(model, BSVMClassifier)
-        options = f"{model.loss_}, penalty {model.penalty_:g}, " if of_classes else ""
-        return f"chose {options}{model.model_.q_shape[1]} inducing points"
+        if hasattr(model, "model_"):
+            of_classes = isinstance(model, BSVMClassifier)
+            options = f"{model.loss_}, penalty {model.penalty_:g}, " if of_classes else ""
+            return f"chose {options}{model.model_.q_shape[1]} inducing points"
+        if is_regressor(model):
+            self._deviation = (task.y - cross_val_predict(model, task.X, task.y, cv=5)).std()
+        return ""
 
     def _predict(self, X: AnyNDArray) -> Any:
         return self._model.predict_proba(X)
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
         model = self._model
+        if not hasattr(model, "model_"):
+            return regression.gaussian(model.predict(X), self._deviation, y)
         log_p = predict_log_density(model, (X, y))
         quantiles = model.predict_quantiles(X, regression.LEVELS)
         return regression.columns(model.predict(X), log_p, quantiles)
@@ -148,31 +152,20 @@ def svc(task: Task) -> CalibratedClassifierCV:
     return CalibratedClassifierCV(best, method="sigmoid", cv=five, ensemble=False).fit(X, y)
 
 
-class Searched(Baseline):
-    """A scikit-learn regressor with options chosen by 3-fold cross-validation."""
-
-    def __init__(self, estimator: Any, grid: Any) -> None:
-        folds = KFold(3, shuffle=True, random_state=0)
-        self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
-
-    def _fit(self, task: Task) -> str:
-        self._model = self._search.fit(task.X, task.y).best_estimator_
-        residual = task.y - cross_val_predict(self._model, task.X, task.y, cv=5)
-        self._deviation = residual.std()
-        return ""
-
-    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        return regression.gaussian(self._model.predict(X), self._deviation, y)
-
-
-def svr() -> Searched:
+def svr(task: Task) -> SVR:
     """:return: scikit-learn's `SVR`."""
     grid = {"C": [0.1, 1, 10, 100], "gamma": [0.01, 0.03, 0.1, 0.3], "epsilon": [0.01, 0.1, 0.3]}
-    return Searched(SVR(), grid)
+    return _searched(SVR(), grid, task)
 
 
-def boosting() -> Searched:
+def boosting(task: Task) -> HistGradientBoostingRegressor:
     """:return: scikit-learn's boosted trees."""
     grid = {"learning_rate": [0.05, 0.1], "max_leaf_nodes": [7, 31]}
-    return Searched(HistGradientBoostingRegressor(random_state=0), grid)
+    return _searched(HistGradientBoostingRegressor(random_state=0), grid, task)
+
+
+def _searched(estimator: Any, grid: Any, task: Task) -> Any:
+    """:return: a fitted regressor with options chosen by 3-fold cross-validation."""
+    folds = KFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
+    return search.fit(task.X, task.y).best_estimator_

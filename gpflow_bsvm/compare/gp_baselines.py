@@ -100,7 +100,6 @@ class GaussianProcess(Baseline):
         return kind(own, likelihood, Z, num_latent_gps=likelihood.latent_dim or 1)
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
         columns = _columns.bind(self.model.likelihood)
         mean, variance = self.model.predict_f(X)
         return np.asarray(columns(X, mean, variance, y[:, None]))
@@ -308,8 +307,8 @@ def _factories(C: int) -> dict[str, Callable[[], Baseline]]:
         "svgp-probit": partial(SVGPBaseline, likelihoods.Probit),
         "svgp-robustmax": partial(SVGPBaseline, partial(gpflow.likelihoods.MultiClass, C), RAMP),
         "svc": partial(Estimator, baselines.svc),
-        "svr": baselines.svr,
-        "boosting": baselines.boosting,
+        "svr": partial(Estimator, baselines.svr),
+        "boosting": partial(Estimator, baselines.boosting),
     }
 
 

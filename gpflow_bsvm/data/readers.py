@@ -84,7 +84,6 @@ class Reader(Source):
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """See `Source`."""
         return {} if self._said is None else {"rows": str(self._said)}
 
     def digests(self) -> Mapping[str, str]:
@@ -111,13 +110,11 @@ class Reader(Source):
         return self.known_rows or max(0, (self.own_batches or 0) - 1) * self._batch_rows
 
     def viewed(self, view: View) -> Reader:
-        """See `Source`."""
         other = copy.copy(self)
         other._views = (*self._views, view)
         return other
 
     def chunks(self) -> Iterator[Batch]:
-        """See `Source`."""
         with closed_at_end(prefetched(regrouped(self._one_pass(), self.chunk_rows))) as batches:
             for batch in batches:
                 yield self._tensors(batch)
@@ -257,7 +254,6 @@ class Blocks(Reader):
         self.maker = None if self.ordered else blocks
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
         row = 0
         for block in self._blocks() if callable(self._blocks) else self._blocks:
             piece = _of_block(block, Origin(row))
@@ -290,12 +286,10 @@ class Part(Reader):
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """See `Reader`."""
         part = {"part of the rows": f"{self._start} to {self._stop}"}
         return {**super().marks, **self._reader.marks, **part}
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
         row = 0
         with closed_at_end(self._reader.pieces(size)) as pieces:
             for piece in pieces:
@@ -321,7 +315,6 @@ class DatasetBatches(Blocks):
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """See `Source`."""
         return {**super().marks, "batches": str(self.own_batches)}
 
     def _without_end(self) -> Iterator[Batch]:
@@ -332,7 +325,6 @@ class DatasetBatches(Blocks):
         return endless._checked()
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
         for piece in super().pieces(sys.maxsize):
             check_dtype(piece.X)  # refused, not converted in every pass
             yield piece
@@ -366,7 +358,6 @@ class MappedArrays(Reader):
         self.known_rows = len(X)
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
         yield from self._rows.cut(size)
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:

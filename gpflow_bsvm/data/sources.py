@@ -143,11 +143,9 @@ class ArraySource(Source):
         return len(self._columns[1])
 
     def digests(self) -> Mapping[str, str]:
-        """See `Source`."""
         return digests([self._columns])
 
     def chunks(self) -> Iterator[Batch]:
-        """See `Source`."""
         return iter([self._whole]) if self.one_chunk else self._cut(self.chunk_rows)
 
     def in_blocks(self, num_bytes: int) -> Iterator[Batch]:
@@ -161,7 +159,6 @@ class ArraySource(Source):
         return (self.take(slice(i, i + size)) for i in range(0, self.num_rows, size))
 
     def scaled(self, factor: float) -> ArraySource:
-        """See `Source`."""
         X, Y, weight = self._columns
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
 

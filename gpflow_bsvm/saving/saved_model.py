@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import tensorflow as tf
@@ -26,7 +26,17 @@ from ..likelihoods.base import probabilities
 from ..models.sparse import SparseFeatures
 from ..version import __version__
 
-Finish = Callable[..., dict[str, tf.Tensor]]
+#: A function of X, and of mean and variance of f.
+Result = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
+
+
+class Parts(NamedTuple):
+    """The content of a SavedModel."""
+
+    model: Any
+    num_columns: int | None  #: D; None: any number
+    results: dict[str, Result]  #: the exported functions, by name
+    standardise: tuple[Any, Any] = (0.0, 1.0)  #: shift and scale of X
 
 
 def export(model: Any, directory: str | os.PathLike[str]) -> None:
@@ -62,8 +72,9 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists already: export to a new directory")
     of = _of_estimator if isinstance(model, (BSVMClassifier, BSVMRegressor)) else _of_model
-    module, about = of(model)
-    signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
+    parts, about = of(model)
+    module = _exported(parts)
+    signatures = {name: getattr(module, name) for name in parts.results}
     text = json.dumps(about | {"version": __version__}, indent=1, default=str)
     target = Path(os.path.realpath(directory))
     with errors_of(directory, target.parent):
@@ -87,62 +98,32 @@ def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
         raise OSError(errno.ENOSPC if full else errno.EIO, why, str(place)) from error
 
 
-class Exported(tf.Module):
-    """The SavedModel's content: functions of X, and their variables."""
+def _exported(parts: Parts) -> tf.Module:
+    """:return: functions of X, and their variables."""
+    model = parts.model
+    # Stored as arrays, because graphs have a limited size.
+    Lz = tf.Variable(model.prior_factor(), trainable=False)
+    q = [tf.Variable(part, trainable=False) for part in compiled_solve(model.natural())]
+    dtype = gpflow.config.default_float()
+    spec = tf.TensorSpec([None, parts.num_columns], dtype, "X")
+    shift, scale = (tf.constant(part, dtype) for part in parts.standardise)
 
-    def __init__(
-        self,
-        model: Any,
-        num_columns: int | None,
-        finish: Finish,
-        predicts: str = "predict_proba",
-        standardise: tuple[Any, Any] = (0.0, 1.0),
-        units: tuple[float, float] = (1.0, 0.0),
-    ) -> None:
-        """
-        :param num_columns: D; None: any number.
-        :param finish: a function of likelihood, X, and mean and variance of f, which returns the
-            result of the exported function `predicts`.
-        :param standardise: shift and scale of X.
-        :param units: scale and shift of the result of `predict_f`.
-        """
-        super().__init__()
-        self.predicts = predicts
-        # Stored as arrays, because graphs have a limited size.
-        self._Lz = tf.Variable(model.prior_factor(), trainable=False)
-        q = compiled_solve(model.natural())
-        self._q = [tf.Variable(part, trainable=False) for part in q]
-        dtype = gpflow.config.default_float()
-        spec = tf.TensorSpec([None, num_columns], dtype, "X")
-        shift, scale = (tf.constant(part, dtype) for part in standardise)
+    def predict(result: Result, X: tf.Tensor) -> dict[str, tf.Tensor]:
+        X = (X - shift) / scale
+        features = project(model.prior, X, tf.convert_to_tensor(Lz))
+        of_f = marginals_of_f(Gaussian._make(map(tf.convert_to_tensor, q)), features)
+        return result(X, *of_f)
 
-        def seen(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            X = (X - shift) / scale
-            features = project(model.prior, X, tf.convert_to_tensor(self._Lz))
-            q = Gaussian._make(map(tf.convert_to_tensor, self._q))
-            mean, variance = marginals_of_f(q, features)
-            return X, mean, variance
-
-        def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            _, mean, variance = seen(X)
-            return {"mean": mean * units[0] + units[1], "variance": variance * units[0] ** 2}
-
-        def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            X, mean, variance = seen(X)
-            return finish(model.likelihood, X, mean, variance)
-
-        self.predict_f = self._traced(predict_f, spec)
-        setattr(self, predicts, self._traced(predict, spec))
-
-    def _traced(self, function: Callable[..., Any], spec: tf.TensorSpec) -> Any:
-        """:return: a graph, saved together with its variables."""
-        graph = tf.function(function, input_signature=[spec], autograph=False)
-        met = graph.get_concrete_function().graph.variables
-        setattr(self, f"_of_{function.__name__}", list(met))
-        return graph
+    module = tf.Module()
+    for name, result in parts.results.items():
+        graph = tf.function(partial(predict, result), input_signature=[spec], autograph=False)
+        setattr(module, name, graph)
+        # A graph is saved together with its variables.
+        setattr(module, f"_of_{name}", list(graph.get_concrete_function().graph.variables))
+    return module
 
 
-def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
+def _of_model(model: Any) -> tuple[Parts, dict[str, Any]]:
     if not isinstance(model, SparseFeatures):
         raise TypeError(
             "export takes a BSVMClassifier, a BSVMRegressor or a model of gpflow_bsvm.models, got "
@@ -151,30 +132,40 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
     variable = model.prior.inducing_variable
     widths = [Z.shape[-1] for Z in plain_points(variable)]
     width = getattr(variable, "num_inputs", widths[0] if widths else None)
-    return Exported(model, width, _probabilities), {"classes": None, "features": None}
+    results: dict[str, Result] = {"predict_f": _moments}
+    results["predict_proba"] = partial(_probabilities, model.likelihood)
+    return Parts(model, width, results), {"classes": None, "features": None}
 
 
-def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
+def _of_estimator(estimator: Any) -> tuple[Parts, dict[str, Any]]:
     check_is_fitted(estimator)
     if estimator.fill_ is not None:
         raise ValueError("export cannot impute: export an estimator without impute=True")
     model = estimator.model_
-    width = estimator.n_features_in_
-    standardise = shift_and_scale(estimator.scaler_, width)
     names = getattr(estimator, "feature_names_in_", None)
-    features = None if names is None else [str(name) for name in names]
-    about = {"classes": None, "features": features}
+    about = {"classes": None, "features": None if names is None else [*map(str, names)]}
+    results: dict[str, Result] = {"predict_f": _moments}
     if isinstance(estimator, BSVMRegressor):
         units = estimator.units_of_y
-        finish = partial(_numbers, units)
-        return Exported(model, width, finish, "predict", standardise, units), about
-    about["classes"] = estimator.classes_.tolist()
-    finish = partial(_probabilities, both=len(estimator.classes_) == 2)
-    return Exported(model, width, finish, standardise=standardise), about
+        results["predict_f"] = partial(_moments, units=units)
+        results["predict"] = partial(_numbers, model.likelihood, units)
+    else:
+        about["classes"] = estimator.classes_.tolist()
+        both = len(estimator.classes_) == 2
+        results["predict_proba"] = partial(_probabilities, model.likelihood, both=both)
+    width = estimator.n_features_in_
+    return Parts(model, width, results, shift_and_scale(estimator.scaler_, width)), about
+
+
+def _moments(
+    X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, units: tuple[float, float] = (1.0, 0.0)
+) -> dict[str, tf.Tensor]:
+    scale, centre = units
+    return {"mean": mean * scale + centre, "variance": variance * scale**2}
 
 
 def _numbers(
-    units: tuple[float, float], likelihood: Likelihood, X: tf.Tensor, Fmu: Any, Fvar: Any
+    likelihood: Likelihood, units: tuple[float, float], X: tf.Tensor, Fmu: Any, Fvar: Any
 ) -> dict[str, tf.Tensor]:
     scale, centre = units
     mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)

@@ -229,7 +229,7 @@ class Survey:
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
     def _number(self, comma: bool) -> Column:
-        spelling = chosen(self.fitting or possible(), comma or self._may_be_grouped())
+        spelling = chosen(self.fitting, comma or self._may_be_grouped())
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","
             such = [text for text in self.seen if text not in self._lost and sign in text]
