@@ -178,14 +178,11 @@ def single_precision() -> tf.DType:
         Nvidia's GPUs since compute capability 8.0.
     """
     rounded = tf.config.experimental.tensor_float_32_execution_enabled()
-    if rounded and any(map(_has_tensor_float, tf.config.get_visible_devices("GPU"))):
-        return tf.as_dtype(default_float())
+    for gpu in tf.config.get_visible_devices("GPU"):
+        details = tf.config.experimental.get_device_details(gpu)
+        if rounded and tuple(details.get("compute_capability", ())) >= (8, 0):
+            return tf.as_dtype(default_float())
     return tf.float32
-
-
-def _has_tensor_float(gpu: Any) -> bool:
-    details = tf.config.experimental.get_device_details(gpu)
-    return tuple(details.get("compute_capability", ())) >= (8, 0)
 
 
 class ProjectedData(Source):

@@ -113,17 +113,12 @@ def expectations(likelihood: Likelihood, rows: Projected, f: Marginals) -> tf.Te
     return weight[:, 0] * likelihood.variational_expectations(X, mean, variance, Y)
 
 
-@check_shapes("f.mean: [N, L]", "return[all]: [N, L]")
-def sites_of_rows(likelihood: Likelihood, rows: Projected, f: Marginals) -> Sites:
-    """:return: sites of f(x) at the marginals `f` of Phi s."""
-    mean, variance = total(rows.features, f)
-    return sites(likelihood, rows.batch.X, mean, variance, rows.batch.Y)
-
-
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """:return: sites of f(x) and expectations at the marginals `f` of Phi s."""
-    return Local(sites_of_rows(likelihood, rows, f), expectations(likelihood, rows, f))
+    X, Y, _ = rows.batch
+    mean, variance = total(rows.features, f)
+    return Local(sites(likelihood, X, mean, variance, Y), expectations(likelihood, rows, f))
 
 
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
@@ -188,13 +183,15 @@ def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statist
 @check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
 def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
     """:return: sites at the marginals `f` of Phi s, and leave-one-out marginals of f(x_n)."""
-    sites = sites_of_rows(likelihood, rows, f)
-    w = rows.batch.weight * sites.w
-    r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
+    X, Y, weight = rows.batch
+    mean, variance = total(rows.features, f)
+    local = sites(likelihood, X, mean, variance, Y)
+    w = weight * local.w
+    r = weight * (local.r - local.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
     # Do not divide the mean by its variance: both are 0 far from all inducing points.
     mean = (f.mean - f.variance * r) / left
-    return sites, total(rows.features, Marginals(mean, f.variance / left))
+    return local, total(rows.features, Marginals(mean, f.variance / left))
 
 
 def _under_q(function: Callable[..., Any]) -> Compiled:
