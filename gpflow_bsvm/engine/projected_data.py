@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import tensorflow as tf
@@ -206,19 +206,9 @@ class ProjectedData(Source):
         self._remotes: dict[tf.DType, Remote] = {}
 
     @property
-    def counted(self) -> bool:
-        """See `gpflow_bsvm.data.sources.Source`."""
-        return self.source.counted
-
-    @property
     def num_rows(self) -> int:
         """:return: N."""
         return self.source.num_rows
-
-    @property
-    def least_rows(self) -> int:
-        """See `gpflow_bsvm.data.sources.Source`."""
-        return self.source.least_rows
 
     @property
     def one_chunk(self) -> bool:

@@ -71,30 +71,23 @@ def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
     return Marginals(tf.cast(f, mean.dtype), tf.cast(variance, mean.dtype))
 
 
-@check_shapes("phi: [G, N, M]", "L: [L, M, M]", "h: [L, M]", "return[all]: [N, L]")
-def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
-    """
-    As in `marginals`, but computed from precision P = L L^T and precision-mean h without inverting
-    L: cheaper for fewer rows than inducing points.
-    """
-    shape = tf.concat([tf.shape(h)[:1], tf.shape(phi)[1:]], axis=0)
-    columns = tf.linalg.matrix_transpose(tf.broadcast_to(phi, shape))
-    W = tf.linalg.triangular_solve(L, tf.concat([columns, h[..., None]], axis=-1))
-    A = W[..., :-1]
-    c = W[..., -1]
-    mean = tf.linalg.matvec(A, c, transpose_a=True)
-    return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
-
-
 @check_shapes("phi: [G, N, M]", "q.h: [L, M]", "return[all]: [N, L]")
 def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
     """
+    `marginals` of a minibatch under q, by the cheaper method: with P = L L^T, a few rows do not
+    need the inverse of L.
+
     :param few: whether there are fewer rows than inducing points.
-    :return: `marginals` of a minibatch under q, by the cheaper method.
     """
-    if few:
-        return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
-    return marginals(phi, solve(q))
+    if not few:
+        return marginals(phi, solve(q))
+    shape = tf.concat([tf.shape(q.h)[:1], tf.shape(phi)[1:]], axis=0)
+    rows = tf.linalg.matrix_transpose(tf.broadcast_to(tf.cast(phi, q.h.dtype), shape))
+    L = tf.linalg.cholesky(q.P)
+    W = tf.linalg.triangular_solve(L, tf.concat([rows, q.h[..., None]], axis=-1))
+    A = W[..., :-1]
+    mean = tf.linalg.matvec(A, W[..., -1], transpose_a=True)
+    return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
 
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")

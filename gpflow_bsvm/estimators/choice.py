@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.special import softmax
@@ -261,12 +260,16 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     refits = held_out.Refits(rows, model)
     learned = [scale.numpy() for scale in scales]
 
+    def assign(factor: float) -> None:
+        for scale, value in zip(scales, learned):
+            scale.assign(factor * value)
+
     def score(factor: float) -> held_out.HeldOut:
         spec.stages.bar.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
-        _assign(scales, learned, factor)
+        assign(factor)
         return refits(other, spec.calibrates)
 
-    _assign(scales, learned, _mean_scale(score))
+    assign(_mean_scale(score))
     if spec.calibrate == "auto" and isinstance(model.likelihood, OneVsRestLevelHinge):
         refits.temper(model.likelihood)
 
@@ -296,13 +299,6 @@ def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
             if nats[factor] < max(nats.values()) - NO_WEIGHT:
                 break
     return float(np.exp(softmax(list(nats.values())) @ np.log(list(nats))))
-
-
-def _assign(
-    scales: Sequence[gpflow.Parameter], learned: Sequence[AnyNDArray], factor: float
-) -> None:
-    for scale, value in zip(scales, learned):
-        scale.assign(factor * value)
 
 
 def chosen_model(

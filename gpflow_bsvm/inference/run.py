@@ -129,19 +129,13 @@ class History:
 
     def columns(self, number: int) -> dict[str, Any]:
         """:return: the first `number` records, as a dict of arrays."""
-        lists = {name: getattr(self, name)[:number] for name in _COLUMNS}
         learned = {name: np.stack(list_[:number]) for name, list_ in self.hyperparameters.items()}
-        arrays = {name: np.array(lists[name], dtype) for name, dtype in _COLUMNS.items()}
-        return arrays | {"learned": learned}
+        known = {n: np.array(getattr(self, n)[:number], dtype) for n, dtype in _COLUMNS.items()}
+        return known | {"learned": learned}
 
     @staticmethod
     def from_columns(columns: dict[str, Any]) -> History:
-        """
-        :return: a history of these records.
-        :raise ValueError: for columns of different length.
-        """
-        if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
-            raise ValueError("the columns of a history must have the same positive length")
+        """:return: a history of these records."""
         learned = {name: list(values) for name, values in columns["learned"].items()}
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)
@@ -278,7 +272,7 @@ class Recorder:
         paused = time.perf_counter()
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
-        if self._callback is not None and isinstance(self._record, History):
+        if self._callback is not None:
             answer = self._callback(self._record.latest, self._record)
             answer = answer.numpy() if hasattr(answer, "numpy") else answer  # of a tensor
             self._stopped = isinstance(answer, bool | np.bool_) and bool(answer)
