@@ -172,7 +172,7 @@ def _choose_candidate(
     trials = _Trials(spec, begun.model, data, part)
     trials.models[first.loss, True] = copied(begun.model)  # whose link is fitted to folds
     best = best_of(trials, [one for one in among if one.learned], first)
-    many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
+    many = spec.rows_of(data) > KEPT_ROWS
     fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
     if fixed and not many and spec.kernel is None and spec.learn_kernel:
         if best.loss == fixed[0].loss:  # they differ in their kernels only: see NOT_LEARNED
@@ -279,7 +279,7 @@ def _denser(spec: Specification, model: BSVM, data: Data) -> Specification:
     if not spec.grow:
         return spec._replace(Z=_inducing_points(model))
     places = distinct(data[0])
-    num_rows = max(len(data[0]), spec.num_rows or 0)
+    num_rows = spec.rows_of(data)
     factor = SCALE_GROWTH if num_rows < FEW_ROWS else GROWTH
     number = max(model.q_shape[1], grown(model, places, num_rows, factor))
     return spec._replace(Z=centres(spec, places, number))
