@@ -91,7 +91,9 @@ class Stages:
         :return: its result, computed now or stored by an earlier process.
         :raise ValueError: if the stored result belongs to another fit.
         """
-        with Checkpoints(self.place(name), 1, lambda: self._identity) as stored:
+        if self._directory is None:
+            return find()
+        with Checkpoints(self._directory / name, 1, lambda: self._identity) as stored:
             found = stored.latest()
             if found is None:
                 found = find()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checkpoints.directory import Checkpoints, Directory
+from ..checkpoints.directory import Directory
 from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
@@ -111,8 +111,7 @@ class Algorithm(ABC):
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
-            checkpoints = Checkpoints(reports.checkpoint, reports.every, identify)
-            Recorder(run, record, reports, checkpoints, self._what).drive()
+            Recorder(run, record, reports, identify, self._what).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")

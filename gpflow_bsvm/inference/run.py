@@ -12,7 +12,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
-from ..checkpoints.directory import Checkpoints, Directory, OtherFit
+from ..checkpoints.directory import Checkpoints, Directory, Identify, OtherFit
 from ..checks import check_elbo
 
 State = TypeVar("State")
@@ -187,24 +187,24 @@ class Recorder:
     """Runs a fit: updates record, progress bar and checkpoints, and calls callback and monitor."""
 
     def __init__(
-        self, run: Run[Any, Any], record: Any, reports: Reports, checkpoints: Checkpoints, what: str
+        self, run: Run[Any, Any], record: Any, reports: Reports, identify: Identify, what: str
     ) -> None:
         """
         :param record: an empty `History` or `Draws`.
+        :param identify: see `Checkpoints`.
         :param what: the name of the progress bar.
         """
         self._run = run
         self._record = record
         self._callback = reports.callback
         self._monitor = reports.monitor
-        self._checkpoints = checkpoints
-        run.unseen = not (self._callback or self._monitor) and checkpoints.directory is None
         self._stopped = False
         self._offered = (run.state, False, 0)
-        saved = checkpoints.latest()
-        if saved is not None:
-            self._go_on(saved)
-            self._offered = (run.state, run.converged, len(record))
+        self._checkpoints: Checkpoints | None = None
+        if reports.checkpoint is not None:
+            self._checkpoints = Checkpoints(reports.checkpoint, reports.every, identify)
+            self._go_on(self._checkpoints.latest())
+        run.unseen = not (self._callback or self._monitor or self._checkpoints)
         self._bar = progress_bar(run.max_steps, what, reports.progress)
         self._bar.update(record.latest)
         self._start = time.perf_counter() - record.elapsed
@@ -234,12 +234,15 @@ class Recorder:
         self._record.converged = self._run.converged
         try:
             self._run.restore()
-            self._checkpoints.flush()
+            if self._checkpoints is not None:
+                self._checkpoints.flush()
         finally:
             self._run.close()
 
-    def _go_on(self, saved: dict[str, Any]) -> None:
-        """Continue from a checkpoint."""
+    def _go_on(self, saved: dict[str, Any] | None) -> None:
+        """Continue from a checkpoint, if there is one."""
+        if saved is None:
+            return
         found = type(self._record).from_columns(saved["history"])
         done = found.latest
         most = self._run.max_steps
@@ -251,11 +254,13 @@ class Recorder:
         self._run.resume(saved["state"])
         self._run.converged = saved["converged"]
         vars(self._record).update(vars(found))
+        self._offered = (self._run.state, self._run.converged, len(found))
 
     def _offer(self) -> None:
         """Offer new results to the checkpoints."""
         state, converged, _ = self._offered
-        if self._run.state is not state or self._run.converged != converged:
+        is_new = self._run.state is not state or self._run.converged != converged
+        if self._checkpoints is not None and is_new:
             self._offered = (self._run.state, self._run.converged, len(self._record))
             self._checkpoints.offer(self._record.latest, partial(self._content, self._offered))
 
