@@ -104,9 +104,8 @@ class Algorithm(ABC):
         """
         for hook in self.needs:
             check_hook(model.likelihood, hook, self.instead)
-        if self.weighs:
-            if model.num_data is not None:
-                warn_of_fewer_rows(model, source.num_rows)
+        if self.weighs and model.num_data is not None:
+            warn_of_fewer_rows(model, source.num_rows)
             source = weighted(model, source)
         identify = partial(of_fit, self, model, source)
         try:

@@ -143,7 +143,8 @@ def judge(
     if says and moved:
         _warn_of_distance(model)
         few = run.settles and not run.converged and history.latest >= run.max_steps
-        _warn_of_end(model, history, f"{type(algorithm).__name__} more {algorithm.grows}" * few)
+        if history.clipped or few:
+            _warn_of_end(model, history, f"{type(algorithm).__name__} more {algorithm.grows}")
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
@@ -156,7 +157,7 @@ def judge(
 
 
 def _warn_of_end(model: Model, history: History, spent: str) -> None:
-    """Warn of clipped sites or too few steps; `spent` names options to raise, or is ""."""
+    """Warn of clipped sites, or of too few steps; `spent` names the option to raise."""
     if history.clipped:
         why = (
             f"the precisions of {history.clipped} sites are negative or NaN, and count as 0, "
@@ -165,10 +166,8 @@ def _warn_of_end(model: Model, history: History, spent: str) -> None:
             "gpflow.optimizers.Scipy().minimize(model.training_loss_closure(data), "
             "model.trainable_variables)"
         )
-    elif spent:
-        why = f"{history.latest} steps were too few: give {spent}, or a larger tol"
     else:
-        return
+        why = f"{history.latest} steps were too few: give {spent}, or a larger tol"
     warn(f"the fit has not converged: {why}", ConvergenceWarning)
 
 
