@@ -21,6 +21,7 @@ from .values import ValueDecoder, ValueEncoder
 Directory = str | os.PathLike[str]
 #: Strings that must agree to continue a fit, by their names in errors.
 Identity = dict[str, str]
+Identify = Callable[[], Identity]
 #: Part of the identity of rows whose order changes with each pass.
 ANY_ORDER = ("first batch", "any")
 _NAME = r"checkpoint-\d{9,}\.npz"
@@ -49,25 +50,21 @@ def made(directory: Directory) -> Path:
 class Checkpoints(AbstractContextManager["Checkpoints"]):
     """The checkpoints of one fit in its own directory. Leaving `with` writes the latest state."""
 
-    def __init__(
-        self, directory: Directory | None, every: int, identify: Callable[[], Identity]
-    ) -> None:
+    def __init__(self, directory: Directory, every: int, identify: Identify) -> None:
         """
-        :param directory: the directory, created if absent; if None, nothing is stored.
+        :param directory: the directory, created if absent.
         :param every: write each `every`-th offered state.
-        :param identify: a function that returns this fit's identity; called only with a directory.
+        :param identify: a function that returns this fit's identity.
         :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
         """
-        self.directory: Path | None = None
+        self._identity = identify()
+        check_whole(1, every=every)
+        self._directory = made(directory)
         self._pending: tuple[int, Callable[[], Any]] | None = None
         self._every = every
         self._since = 0
         self._failed = False
         self._whole: list[Path] = []  # files to keep, the latest last
-        if directory is not None:
-            self._identity = identify()
-            check_whole(1, every=every)
-            self.directory = made(directory)
 
     def __exit__(self, *error: object) -> None:
         self.flush()
@@ -77,8 +74,7 @@ class Checkpoints(AbstractContextManager["Checkpoints"]):
         :return: the latest valid content, or None.
         :raise OtherFit: if the content belongs to another fit.
         """
-        inside = () if self.directory is None else self.directory.iterdir()
-        paths = sorted(p for p in inside if re.fullmatch(_NAME, p.name))
+        paths = sorted(p for p in self._directory.iterdir() if re.fullmatch(_NAME, p.name))
         for number, path in reversed(list(enumerate(paths))):
             try:
                 content = self._read(path)
@@ -114,7 +110,7 @@ class Checkpoints(AbstractContextManager["Checkpoints"]):
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
         if different:
             raise OtherFit(
-                f"the checkpoints in {self.directory} belong to another fit: "
+                f"the checkpoints in {self._directory} belong to another fit: "
                 f"{'; '.join(different)}. Give another directory, or delete this one to start "
                 "again"
             )
@@ -126,8 +122,6 @@ class Checkpoints(AbstractContextManager["Checkpoints"]):
         :param number: number of steps or draws so far; the file name contains it.
         :param content: a function, called when writing. It returns what `ValueEncoder` accepts.
         """
-        if self.directory is None:
-            return
         self._pending = (number, content)
         self._since = self._since + 1
         if self._since >= self._every:
@@ -135,14 +129,14 @@ class Checkpoints(AbstractContextManager["Checkpoints"]):
 
     def flush(self) -> None:
         """Write the latest state offered; warn once if writing fails."""
-        if self.directory is None or self._pending is None:
+        if self._pending is None:
             return
         number, content = self._pending
         encoder = ValueEncoder()
         tree = encoder.encode(content(), "the state of a fit")
         told = _digest(tree, encoder.arrays)
         header = {"identity": self._identity, "content": tree, "digest": told}
-        path = self.directory / f"checkpoint-{number:09d}.npz"
+        path = self._directory / f"checkpoint-{number:09d}.npz"
         try:
             write_archive(path, header, encoder.arrays)
             self._keep(path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import tensorflow as tf
@@ -178,14 +178,11 @@ def single_precision() -> tf.DType:
         Nvidia's GPUs since compute capability 8.0.
     """
     rounded = tf.config.experimental.tensor_float_32_execution_enabled()
-    if rounded and any(map(_has_tensor_float, tf.config.get_visible_devices("GPU"))):
-        return tf.as_dtype(default_float())
+    for gpu in tf.config.get_visible_devices("GPU"):
+        details = tf.config.experimental.get_device_details(gpu)
+        if rounded and tuple(details.get("compute_capability", ())) >= (8, 0):
+            return tf.as_dtype(default_float())
     return tf.float32
-
-
-def _has_tensor_float(gpu: Any) -> bool:
-    details = tf.config.experimental.get_device_details(gpu)
-    return tuple(details.get("compute_capability", ())) >= (8, 0)
 
 
 class ProjectedData(Source):
@@ -209,19 +206,9 @@ class ProjectedData(Source):
         self._remotes: dict[tf.DType, Remote] = {}
 
     @property
-    def counted(self) -> bool:
-        """See `gpflow_bsvm.data.sources.Source`."""
-        return self.source.counted
-
-    @property
     def num_rows(self) -> int:
         """:return: N."""
         return self.source.num_rows
-
-    @property
-    def least_rows(self) -> int:
-        """See `gpflow_bsvm.data.sources.Source`."""
-        return self.source.least_rows
 
     @property
     def one_chunk(self) -> bool:

@@ -309,10 +309,6 @@ class Projected(NamedTuple):
         phi = tf.cast(self.features.phi, dtype)
         return self._replace(features=self.features._replace(phi=phi))
 
-    def without_inputs(self) -> Projected:
-        """:return: the rows without X, because X may be wide."""
-        return self._replace(batch=self.batch._replace(X=self.batch.X[:, :0]))
-
     @staticmethod
     def joined(parts: list[Projected]) -> Projected:
         """:return: the concatenated rows of all parts."""

@@ -71,30 +71,23 @@ def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
     return Marginals(tf.cast(f, mean.dtype), tf.cast(variance, mean.dtype))
 
 
-@check_shapes("phi: [G, N, M]", "L: [L, M, M]", "h: [L, M]", "return[all]: [N, L]")
-def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
-    """
-    As in `marginals`, but computed from precision P = L L^T and precision-mean h without inverting
-    L: cheaper for fewer rows than inducing points.
-    """
-    shape = tf.concat([tf.shape(h)[:1], tf.shape(phi)[1:]], axis=0)
-    columns = tf.linalg.matrix_transpose(tf.broadcast_to(phi, shape))
-    W = tf.linalg.triangular_solve(L, tf.concat([columns, h[..., None]], axis=-1))
-    A = W[..., :-1]
-    c = W[..., -1]
-    mean = tf.linalg.matvec(A, c, transpose_a=True)
-    return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
-
-
 @check_shapes("phi: [G, N, M]", "q.h: [L, M]", "return[all]: [N, L]")
 def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
     """
+    `marginals` of a minibatch under q, by the cheaper method: with P = L L^T, a few rows do not
+    need the inverse of L.
+
     :param few: whether there are fewer rows than inducing points.
-    :return: `marginals` of a minibatch under q, by the cheaper method.
     """
-    if few:
-        return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
-    return marginals(phi, solve(q))
+    if not few:
+        return marginals(phi, solve(q))
+    shape = tf.concat([tf.shape(q.h)[:1], tf.shape(phi)[1:]], axis=0)
+    rows = tf.linalg.matrix_transpose(tf.broadcast_to(tf.cast(phi, q.h.dtype), shape))
+    L = tf.linalg.cholesky(q.P)
+    W = tf.linalg.triangular_solve(L, tf.concat([rows, q.h[..., None]], axis=-1))
+    A = W[..., :-1]
+    mean = tf.linalg.matvec(A, W[..., -1], transpose_a=True)
+    return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
 
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")
@@ -113,17 +106,12 @@ def expectations(likelihood: Likelihood, rows: Projected, f: Marginals) -> tf.Te
     return weight[:, 0] * likelihood.variational_expectations(X, mean, variance, Y)
 
 
-@check_shapes("f.mean: [N, L]", "return[all]: [N, L]")
-def sites_of_rows(likelihood: Likelihood, rows: Projected, f: Marginals) -> Sites:
-    """:return: sites of f(x) at the marginals `f` of Phi s."""
-    mean, variance = total(rows.features, f)
-    return sites(likelihood, rows.batch.X, mean, variance, rows.batch.Y)
-
-
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """:return: sites of f(x) and expectations at the marginals `f` of Phi s."""
-    return Local(sites_of_rows(likelihood, rows, f), expectations(likelihood, rows, f))
+    X, Y, _ = rows.batch
+    mean, variance = total(rows.features, f)
+    return Local(sites(likelihood, X, mean, variance, Y), expectations(likelihood, rows, f))
 
 
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
@@ -188,13 +176,15 @@ def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statist
 @check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
 def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
     """:return: sites at the marginals `f` of Phi s, and leave-one-out marginals of f(x_n)."""
-    sites = sites_of_rows(likelihood, rows, f)
-    w = rows.batch.weight * sites.w
-    r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
+    X, Y, weight = rows.batch
+    mean, variance = total(rows.features, f)
+    local = sites(likelihood, X, mean, variance, Y)
+    w = weight * local.w
+    r = weight * (local.r - local.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
     # Do not divide the mean by its variance: both are 0 far from all inducing points.
     mean = (f.mean - f.variance * r) / left
-    return sites, total(rows.features, Marginals(mean, f.variance / left))
+    return local, total(rows.features, Marginals(mean, f.variance / left))
 
 
 def _under_q(function: Callable[..., Any]) -> Compiled:

@@ -202,17 +202,13 @@ def _is_of_library(value: Any) -> bool:
     if isinstance(value, _FUNCTIONS) and not isinstance(value, type):
         module = getattr(value, "__module__", None) or ""
         named = getattr(sys.modules.get(module), getattr(value, "__name__", ""), None) is value
-        return named and _in_library(module)
+        return named and module.partition(".")[0] in _LIBRARIES
     return _has_library_bases(value if isinstance(value, type) else type(value))
 
 
 @functools.lru_cache
 def _has_library_bases(cls: type) -> bool:
-    return all(_in_library(base.__module__) for base in cls.__mro__)
-
-
-def _in_library(module: str) -> bool:
-    return module.partition(".")[0] in _LIBRARIES
+    return all(base.__module__.partition(".")[0] in _LIBRARIES for base in cls.__mro__)
 
 
 def look_into(modules: tuple[Any, ...]) -> Structure:

@@ -121,9 +121,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """
         check_options(self)
         new = copy.copy(self)
-        stages = Stages(checkpoint, bool(self.verbose))
         y = y if self._labelled else None
         rows = source_of(X, y, sample_weight)
+        stages = Stages(checkpoint, bool(self.verbose))
         # The user's kernel is compiled once, not in every inner fit.
         with one_fit(), told_by(in_words_of_estimators), stages.bar:
             if rows is not None:

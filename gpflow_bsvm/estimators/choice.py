@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.special import softmax
@@ -173,7 +172,7 @@ def _choose_candidate(
     trials = _Trials(spec, begun.model, data, part)
     trials.models[first.loss, True] = copied(begun.model)  # whose link is fitted to folds
     best = best_of(trials, [one for one in among if one.learned], first)
-    many = max(len(data[0]), spec.num_rows or 0) > KEPT_ROWS
+    many = spec.rows_of(data) > KEPT_ROWS
     fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
     if fixed and not many and spec.kernel is None and spec.learn_kernel:
         if best.loss == fixed[0].loss:  # they differ in their kernels only: see NOT_LEARNED
@@ -261,12 +260,16 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     refits = held_out.Refits(rows, model)
     learned = [scale.numpy() for scale in scales]
 
+    def assign(factor: float) -> None:
+        for scale, value in zip(scales, learned):
+            scale.assign(factor * value)
+
     def score(factor: float) -> held_out.HeldOut:
         spec.stages.bar.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
-        _assign(scales, learned, factor)
+        assign(factor)
         return refits(other, spec.calibrates)
 
-    _assign(scales, learned, _mean_scale(score))
+    assign(_mean_scale(score))
     if spec.calibrate == "auto" and isinstance(model.likelihood, OneVsRestLevelHinge):
         refits.temper(model.likelihood)
 
@@ -276,7 +279,7 @@ def _denser(spec: Specification, model: BSVM, data: Data) -> Specification:
     if not spec.grow:
         return spec._replace(Z=_inducing_points(model))
     places = distinct(data[0])
-    num_rows = max(len(data[0]), spec.num_rows or 0)
+    num_rows = spec.rows_of(data)
     factor = SCALE_GROWTH if num_rows < FEW_ROWS else GROWTH
     number = max(model.q_shape[1], grown(model, places, num_rows, factor))
     return spec._replace(Z=centres(spec, places, number))
@@ -296,13 +299,6 @@ def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
             if nats[factor] < max(nats.values()) - NO_WEIGHT:
                 break
     return float(np.exp(softmax(list(nats.values())) @ np.log(list(nats))))
-
-
-def _assign(
-    scales: Sequence[gpflow.Parameter], learned: Sequence[AnyNDArray], factor: float
-) -> None:
-    for scale, value in zip(scales, learned):
-        scale.assign(factor * value)
 
 
 def chosen_model(

@@ -99,7 +99,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         """
         mean, variance = self._ask(predict_marginals, X)
         no_columns = np.zeros((len(mean), 0))
-        mean, variance = self._likelihood.predict_mean_and_var(no_columns, mean, variance)
+        mean, variance = self.model_.likelihood.predict_mean_and_var(no_columns, mean, variance)
         mean = np.asarray(mean)[:, 0] * self.y_scale_ + self.y_center_
         if not return_std:
             return mean
@@ -112,8 +112,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         :raise ValueError: for levels that are not increasing or not in (0, 1).
         """
         mean, variance = self._ask(predict_marginals, X)
-        cdf = compiled_cdf.bind(self._likelihood)
-        quantiles = self._likelihood.find_quantiles(cdf, mean, variance, levels).numpy()
+        cdf = compiled_cdf.bind(self.model_.likelihood)
+        quantiles = self.model_.likelihood.find_quantiles(cdf, mean, variance, levels).numpy()
         return np.asarray(quantiles * self.y_scale_ + self.y_center_)
 
     @property
@@ -122,10 +122,6 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return self.y_scale_, self.y_center_
 
     _units_of_f = units_of_y
-
-    @property
-    def _likelihood(self) -> Any:
-        return self.model_.likelihood
 
     def _fit_arrays(self, data: Data, stages: Stages) -> None:
         X, Y, weight = data
@@ -180,8 +176,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return spec._replace(learned=tuple(auto))
 
     def _found(self, spec: Specification, data: Data) -> None:
-        self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
-        self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
+        self.penalty_ = float(self.model_.likelihood.penalty.numpy()) / self.y_scale_
+        self.epsilon_ = float(self.model_.likelihood.epsilon.numpy()) * self.y_scale_
         same = not np.ptp(data[1])
         if same and spec.learned:
             warn(

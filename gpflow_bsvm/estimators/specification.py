@@ -103,6 +103,10 @@ class Specification(NamedTuple):
         """:return: True if labels are classes."""
         return self.num_classes > 1
 
+    def rows_of(self, data: Data) -> int:
+        """:return: the total number of rows, of which `data` may be a sample."""
+        return max(len(data[0]), self.num_rows or 0)
+
     @property
     def prior_penalty(self) -> float:
         """:return: the penalty that the priors assume; for levels, the penalty for 17 levels."""

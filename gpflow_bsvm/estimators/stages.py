@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -61,17 +61,14 @@ class Stages:
     """
     A checkpoint directory with a subdirectory for every stage; without a directory nothing is
     stored. A stage stores its result or the checkpoints of a fit.
+
+    :ivar bar: the line that shows the stages.
     """
 
     def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
-        self._verbose = verbose
+        self.bar = StageBar(verbose)
         self._directory = None if directory is None else Path(directory)
         self._identity: Identity = {}
-
-    @cached_property
-    def bar(self) -> StageBar:
-        """:return: the line that shows the stages."""
-        return StageBar(self._verbose)
 
     def seed(self, estimator: Any, source: Source) -> int:
         """
@@ -94,7 +91,9 @@ class Stages:
         :return: its result, computed now or stored by an earlier process.
         :raise ValueError: if the stored result belongs to another fit.
         """
-        with Checkpoints(self.place(name), 1, lambda: self._identity) as stored:
+        if self._directory is None:
+            return find()
+        with Checkpoints(self._directory / name, 1, lambda: self._identity) as stored:
             found = stored.latest()
             if found is None:
                 found = find()

@@ -124,8 +124,7 @@ def freeze(spec: Specification, model: BSVM) -> None:
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
     """Learn the trainable parameters from a subset of the rows, at fixed inducing points."""
     freeze(spec, model)
-    part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
-    wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
+    wanted = np.clip(LEARN_PART * spec.rows_of(data), LEARN_ROWS, MOST_LEARN_ROWS)
     number = int(np.clip(_affordable(model), FEWEST_LEARN_ROWS, wanted))
     X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
     if not spec.is_classifier:
@@ -221,8 +220,7 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     """
     density = leave_one_out_density(model, opened(model, data))
     places = distinct(data[0])
-    num_rows = max(len(data[0]), spec.num_rows or 0)
-    while (number := grown(model, places, num_rows)) > LEAST_GROWTH * model.q_shape[1]:
+    while (number := grown(model, places, spec.rows_of(data))) > LEAST_GROWTH * model.q_shape[1]:
         spec.stages.bar.stage("growth", f"choosing {number} inducing points")
         Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger = copied(model)

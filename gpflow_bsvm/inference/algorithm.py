@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checkpoints.directory import Checkpoints, Directory
+from ..checkpoints.directory import Directory
 from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
@@ -104,15 +104,13 @@ class Algorithm(ABC):
         """
         for hook in self.needs:
             check_hook(model.likelihood, hook, self.instead)
-        if self.weighs:
-            if model.num_data is not None:
-                warn_of_fewer_rows(model, source.num_rows)
+        if self.weighs and model.num_data is not None:
+            warn_of_fewer_rows(model, source.num_rows)
             source = weighted(model, source)
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
-            checkpoints = Checkpoints(reports.checkpoint, reports.every, identify)
-            Recorder(run, record, reports, checkpoints, self._what).drive()
+            Recorder(run, record, reports, identify, self._what).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")

@@ -205,14 +205,15 @@ class MinibatchRun(Run[MinibatchState, Step]):
         self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
     ) -> None:
         """:param data: a source, possibly projected by the model."""
-        if not data.counted and model.num_data is None:
+        source = data.source if isinstance(data, ProjectedData) else data
+        if not source.counted and model.num_data is None:
             raise ValueError(
                 "the number of rows is unknown, and the data may be endless: the model needs "
                 "num_data, the number of all rows"
             )
         super().__init__(options, model)
-        self._data = data
-        self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
+        self._source = source
+        self._num_data = float(source.num_rows if model.num_data is None else model.num_data)
         self._share = shares_shifts(model)
         self.state = MinibatchState(without_point(model.natural()), memory)
         most = min(options.record_every, options.max_steps)
@@ -255,7 +256,7 @@ class MinibatchRun(Run[MinibatchState, Step]):
             after, elbo, rate = self._try(state, group)
             if after is not None:
                 if not state.steps:  # a dataset's batches are known from the first group on
-                    warn_of_fewer_rows(self._model, self._data.least_rows)
+                    warn_of_fewer_rows(self._model, self._source.least_rows)
                 self.state = after
                 return self._record(after, elbo, rate)
             self.restore()

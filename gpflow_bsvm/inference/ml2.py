@@ -133,7 +133,7 @@ class _Learning(MinibatchRun):
         self._learn_by(
             options.network_optimizer, [v for v in self._hyper.variables if id(v) in ids]
         )
-        super().__init__(options, model, source, self._memory())
+        super().__init__(options, model, source, tuple(v.numpy() for v in self._variables))
 
     def _learn_by(self, option: Any, own: list[Any]) -> None:
         if not own:
@@ -146,9 +146,6 @@ class _Learning(MinibatchRun):
         self._optimizers.append((optimizer, own))
         variables = [*self._variables, *own, *as_variables(optimizer.variables)]
         self._variables = list({id(v): v for v in variables}.values())
-
-    def _memory(self) -> tuple[AnyNDArray, ...]:
-        return tuple(variable.numpy() for variable in self._variables)
 
     def _steps(
         self, state: MinibatchState, group: BatchGroup, scale: float
@@ -168,7 +165,8 @@ class _Learning(MinibatchRun):
             tf.constant(group.index),
             group.rows,
         )
-        return self._after(state.natural, given), self._memory(), steps[-1]
+        natural = self._after(state.natural, given)
+        return natural, tuple(v.numpy() for v in self._variables), steps[-1]
 
     def _expected(self, q: Gaussian, rows: Batch, index: AnyNDArray) -> tf.Tensor:
         how = Floats(jitter_of(self._model), tf.ones([], q.R.dtype))

@@ -22,7 +22,7 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Features, Projected, plain_points
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
-from ..likelihoods.base import clipped_sites, has_hook, slopes
+from ..likelihoods.base import has_hook, slopes
 from ..likelihoods.classes import Classification
 from ..notices import warn
 from .run import History, Run
@@ -103,13 +103,18 @@ LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
 FEWEST_POINTS = 10
 LEAST_CORRELATION = 1e-3
+#: A precision below -ROUNDING / variance is negative by more than rounding.
+ROUNDING = 1e-6
 
 
 @Compiled
 def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.Tensor]:
-    f = marginals_of_f(q, rows.features)
-    cut = clipped_sites(likelihood, rows.batch.X, f.mean, f.variance, rows.batch.Y)
-    return (tf.math.count_nonzero(cut, dtype=f.mean.dtype),)
+    """:return: the number of precisions that `sites` replaced by 0: negative ones, and NaN."""
+    X, Y, _ = rows.batch
+    mean, variance = marginals_of_f(q, rows.features)
+    _, d_var = slopes(partial(likelihood.variational_expectations, X, Y=Y), mean, variance)
+    cut = (2 * d_var * variance > ROUNDING) | ~tf.math.is_finite(d_var)
+    return (tf.math.count_nonzero(cut, dtype=mean.dtype),)
 
 
 def judge(
@@ -138,7 +143,8 @@ def judge(
     if says and moved:
         _warn_of_distance(model)
         few = run.settles and not run.converged and history.latest >= run.max_steps
-        _warn_of_end(model, history, f"{type(algorithm).__name__} more {algorithm.grows}" * few)
+        if history.clipped or few:
+            _warn_of_end(model, history, f"{type(algorithm).__name__} more {algorithm.grows}")
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
@@ -151,7 +157,7 @@ def judge(
 
 
 def _warn_of_end(model: Model, history: History, spent: str) -> None:
-    """Warn of clipped sites or too few steps; `spent` names options to raise, or is ""."""
+    """Warn of clipped sites, or of too few steps; `spent` names the option to raise."""
     if history.clipped:
         why = (
             f"the precisions of {history.clipped} sites are negative or NaN, and count as 0, "
@@ -160,10 +166,8 @@ def _warn_of_end(model: Model, history: History, spent: str) -> None:
             "gpflow.optimizers.Scipy().minimize(model.training_loss_closure(data), "
             "model.trainable_variables)"
         )
-    elif spent:
-        why = f"{history.latest} steps were too few: give {spent}, or a larger tol"
     else:
-        return
+        why = f"{history.latest} steps were too few: give {spent}, or a larger tol"
     warn(f"the fit has not converged: {why}", ConvergenceWarning)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
-from ..checkpoints.directory import Checkpoints, Directory, OtherFit
+from ..checkpoints.directory import Checkpoints, Directory, Identify, OtherFit
 from ..checks import check_elbo
 
 State = TypeVar("State")
@@ -129,19 +129,13 @@ class History:
 
     def columns(self, number: int) -> dict[str, Any]:
         """:return: the first `number` records, as a dict of arrays."""
-        lists = {name: getattr(self, name)[:number] for name in _COLUMNS}
         learned = {name: np.stack(list_[:number]) for name, list_ in self.hyperparameters.items()}
-        arrays = {name: np.array(lists[name], dtype) for name, dtype in _COLUMNS.items()}
-        return arrays | {"learned": learned}
+        known = {n: np.array(getattr(self, n)[:number], dtype) for n, dtype in _COLUMNS.items()}
+        return known | {"learned": learned}
 
     @staticmethod
     def from_columns(columns: dict[str, Any]) -> History:
-        """
-        :return: a history of these records.
-        :raise ValueError: for columns of different length.
-        """
-        if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
-            raise ValueError("the columns of a history must have the same positive length")
+        """:return: a history of these records."""
         learned = {name: list(values) for name, values in columns["learned"].items()}
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)
@@ -193,24 +187,24 @@ class Recorder:
     """Runs a fit: updates record, progress bar and checkpoints, and calls callback and monitor."""
 
     def __init__(
-        self, run: Run[Any, Any], record: Any, reports: Reports, checkpoints: Checkpoints, what: str
+        self, run: Run[Any, Any], record: Any, reports: Reports, identify: Identify, what: str
     ) -> None:
         """
         :param record: an empty `History` or `Draws`.
+        :param identify: see `Checkpoints`.
         :param what: the name of the progress bar.
         """
         self._run = run
         self._record = record
         self._callback = reports.callback
         self._monitor = reports.monitor
-        self._checkpoints = checkpoints
-        run.unseen = not (self._callback or self._monitor) and checkpoints.directory is None
         self._stopped = False
         self._offered = (run.state, False, 0)
-        saved = checkpoints.latest()
-        if saved is not None:
-            self._go_on(saved)
-            self._offered = (run.state, run.converged, len(record))
+        self._checkpoints: Checkpoints | None = None
+        if reports.checkpoint is not None:
+            self._checkpoints = Checkpoints(reports.checkpoint, reports.every, identify)
+            self._go_on(self._checkpoints.latest())
+        run.unseen = not (self._callback or self._monitor or self._checkpoints)
         self._bar = progress_bar(run.max_steps, what, reports.progress)
         self._bar.update(record.latest)
         self._start = time.perf_counter() - record.elapsed
@@ -240,12 +234,15 @@ class Recorder:
         self._record.converged = self._run.converged
         try:
             self._run.restore()
-            self._checkpoints.flush()
+            if self._checkpoints is not None:
+                self._checkpoints.flush()
         finally:
             self._run.close()
 
-    def _go_on(self, saved: dict[str, Any]) -> None:
-        """Continue from a checkpoint."""
+    def _go_on(self, saved: dict[str, Any] | None) -> None:
+        """Continue from a checkpoint, if there is one."""
+        if saved is None:
+            return
         found = type(self._record).from_columns(saved["history"])
         done = found.latest
         most = self._run.max_steps
@@ -257,11 +254,13 @@ class Recorder:
         self._run.resume(saved["state"])
         self._run.converged = saved["converged"]
         vars(self._record).update(vars(found))
+        self._offered = (self._run.state, self._run.converged, len(found))
 
     def _offer(self) -> None:
         """Offer new results to the checkpoints."""
         state, converged, _ = self._offered
-        if self._run.state is not state or self._run.converged != converged:
+        is_new = self._run.state is not state or self._run.converged != converged
+        if self._checkpoints is not None and is_new:
             self._offered = (self._run.state, self._run.converged, len(self._record))
             self._checkpoints.offer(self._record.latest, partial(self._content, self._offered))
 
@@ -278,7 +277,7 @@ class Recorder:
         paused = time.perf_counter()
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
-        if self._callback is not None and isinstance(self._record, History):
+        if self._callback is not None:
             answer = self._callback(self._record.latest, self._record)
             answer = answer.numpy() if hasattr(answer, "numpy") else answer  # of a tensor
             self._stopped = isinstance(answer, bool | np.bool_) and bool(answer)

@@ -171,8 +171,6 @@ def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
 #: Floor of variances: the square root has no gradient at 0. The floor also bounds every site
 #: precision by about penalty / sqrt(floor), small enough for Cholesky factors.
 VARIANCE_FLOOR = 1e-14
-#: A precision below -_ROUNDING / variance is negative by more than rounding.
-_ROUNDING = 1e-6
 
 
 @check_shapes(
@@ -212,19 +210,6 @@ def sites_by_autodiff(
 ) -> Sites:
     """`sites` by automatic differentiation, whether or not the likelihood has a closed form."""
     return differentiate(partial(likelihood.variational_expectations, X, Y=Y), Fmu, Fvar)
-
-
-@check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., L]")
-def clipped_sites(
-    likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
-) -> tf.Tensor:
-    """
-    :param likelihood: a likelihood without its own `sites`.
-    :return: True where `sites` replaced a precision by 0, because it was NaN or negative by more
-        than rounding.
-    """
-    _, d_var = slopes(partial(likelihood.variational_expectations, X, Y=Y), Fmu, Fvar)
-    return (2 * d_var * Fvar > _ROUNDING) | ~tf.math.is_finite(d_var)
 
 
 @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")

@@ -129,8 +129,9 @@ class Refit:
         self._share = shares_shifts(model)
         self._tol = tf.constant(tol, default_float())
         data = ProjectedData(model, source)
+        width = None if data.cached else 0  # X may be wide
         with closed_at_end(data.chunks()) as chunks:
-            parts = [rows if data.cached else rows.without_inputs() for rows in chunks]
+            parts = [Projected(b._replace(X=b.X[:, :width]), features) for b, features in chunks]
         self._rows = Projected.joined(parts)
         if sites is None or sites.w.shape[-1] != model.q_shape[0]:
             sites, _ = self._look(compiled_solve(model.natural()), self._rows)

@@ -234,13 +234,11 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     @check_shapes("return.h: [L, M]", "return.P: [L, M, M]")
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
+        q = (self.q_mu, self.q_sqrt)
         factor = () if self.whiten else (self.prior_factor(),)
-        whole = () if self.whiten else (self.prior,)
-
-        def compute() -> Natural:
-            return cast(Natural, compiled_natural.bind(self.q_mu, self.q_sqrt)(factor))
-
-        return remembered(self, "natural", (self.q_mu, self.q_sqrt, *whole), compute)
+        whole = q if self.whiten else (*q, self.prior)
+        compute = partial(compiled_natural.bind(*q), factor)
+        return cast(Natural, remembered(self, "natural", whole, compute))
 
     @check_shapes("Lz: [G, M, M]", "return[0]: [L, M]", "return[1]: [L, M, M]")
     def whitened_q(self, Lz: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -13,11 +13,11 @@ from gpflow_bsvm.engine.natural import (
 from gpflow_bsvm.engine.statistics import (
     Marginals,
     accumulate,
+    batch_marginals,
     local_for_gradient,
     local_slopes,
     localise,
     marginals,
-    marginals_of_few,
 )
 from gpflow_bsvm.likelihoods import (
     CrammerSinger,
@@ -36,7 +36,7 @@ def test_three_ways_to_the_marginals(rng, num_latents, shared):
     features = tf.constant(rng.normal(size=(1 if shared else num_latents, 4, 6)))
     q = solve(natural)
     one = marginals(features, q)
-    two = marginals_of_few(features, tf.linalg.cholesky(natural.P), natural.h)
+    two = batch_marginals(features, natural, few=True)
     covariance = np.linalg.inv(natural.P)
     wide = np.broadcast_to(features, (num_latents, 4, 6))
     mean = np.einsum("lnm,lmk,lk->nl", wide, covariance, natural.h)
