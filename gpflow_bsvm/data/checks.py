@@ -89,10 +89,15 @@ def check_dtype(X: Any) -> None:
     """:raise ValueError: unless the array or tensor has GPflow's default float type."""
     expected: np.dtype[Any] = np.dtype(gpflow.config.default_float())
     dtype = getattr(X, "dtype", expected)
-    found = dtype.as_numpy_dtype if isinstance(dtype, tf.DType) else dtype
+    found = np.dtype(dtype.as_numpy_dtype if isinstance(dtype, tf.DType) else dtype)
+    if found.kind not in "biuf":
+        raise ValueError(
+            f"X must hold numbers, got {found.name}: encode words, for instance with "
+            "sklearn.preprocessing.OneHotEncoder; if all are numbers, use X.astype(float)"
+        )
     if found != expected:  # TensorFlow has no name for some types, such as np.longdouble
         raise ValueError(
-            f"X has dtype {np.dtype(found).name}, but gpflow.config.default_float() is "
+            f"X has dtype {found.name}, but gpflow.config.default_float() is "
             f"{expected.name}; use gpflow.utilities.to_default_float(X), or "
             "gpflow.config.set_default_float"
         )
