@@ -173,6 +173,28 @@ def test_what_is_no_likelihood(data):
             make()
 
 
+@pytest.mark.parametrize("kernel", ["rbf", gpflow.kernels.Matern32, None])
+def test_what_is_no_kernel(data, kernel):
+    with pytest.raises(TypeError, match=r"a kernel of GPflow, such as .*, got ('r|<class|N)"):
+        gb.models.BSVM(kernel, Hinge(), data[0][:5].copy())
+    with pytest.raises(TypeError, match=r"expected a kernel of GPflow"):
+        gb.priors.set_default_priors(kernel, 2)
+    with pytest.raises(TypeError, match=r"expected a kernel of GPflow"):
+        gb.papers.gold2003.optimise(gb.papers.gold2003.Span(), kernel, data, 1.0)
+
+
+def test_data_that_are_no_pair(data):
+    with pytest.raises(TypeError, match=r"data must be a pair of arrays \(X, Y\), got Matern32"):
+        gb.models.BatchBSVM(gpflow.kernels.Matern32(), data, Hinge())
+    with pytest.raises(TypeError, match=r"data must be a pair of arrays \(X, Y\), got ndarray"):
+        make_model(data).natgrad_step(data[0])
+
+
+def test_an_array_as_an_option_is_not_shown_in_full(data):
+    with pytest.raises(ValueError, match=r"num_features must be a whole number, got .{,40}$"):
+        gb.models.LinearBSVM(data[0], Hinge())
+
+
 def test_a_kernel_of_no_inputs():
     with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
         gb.priors.ard_kernel(0)

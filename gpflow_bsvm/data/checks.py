@@ -136,8 +136,11 @@ def check_data(
     Check a training set (X, Y), or a part of it (which may have only one class).
 
     :return: X [N, D] and Y [N, P] as arrays.
+    :raise TypeError: unless `data` is a pair.
     :raise ValueError: for bad inputs or labels, or for X and Y of different lengths.
     """
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise TypeError(f"data must be a pair of arrays (X, Y), got {type(data).__name__}")
     X = check_inputs(data[0], origin)
     Y = as_matrix(as_column(likelihood, as_array(data[1], "Y")), "Y", origin)
     if len(X) != len(Y):
