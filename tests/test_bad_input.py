@@ -20,10 +20,11 @@ def test_good_weights():
     assert check_weights(np.zeros(2), 2, minibatch=True).tolist() == [[0], [0]]
 
 
-@pytest.mark.parametrize("values, name", [(1, np.dtype(np.longdouble).name), ("a", "object")])
-def test_types_that_tensorflow_lacks_are_named(values, name):
-    with pytest.raises(ValueError, match=f"X has dtype {name}, but .* is float64"):
-        check_inputs(np.full((2, 1), values, name))
+def test_types_that_tensorflow_lacks_are_named():
+    with pytest.raises(ValueError, match="X has dtype .*, but .* is float64"):
+        check_inputs(np.ones((2, 1), np.longdouble))
+    with pytest.raises(ValueError, match="X must hold numbers, got object: encode words"):
+        check_inputs(np.full((2, 1), "a", object))
 
 
 def test_objects_that_are_numbers_are_numbers(data):
