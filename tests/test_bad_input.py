@@ -21,7 +21,7 @@ def test_good_weights():
 
 
 def test_types_that_tensorflow_lacks_are_named():
-    with pytest.raises(ValueError, match="X has dtype .*, but .* is float64"):
+    with pytest.raises(ValueError, match=r"X has dtype .*, but .* is float64"):
         check_inputs(np.ones((2, 1), np.longdouble))
     with pytest.raises(ValueError, match="X must hold numbers, got object: encode words"):
         check_inputs(np.full((2, 1), "a", object))
