@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ def check_whole(least: int, **values: Any) -> None:
     """:raise ValueError: unless the option is a whole number of at least `least`."""
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-            raise ValueError(f"{name} must be a whole number, got {value!r}")
+            raise ValueError(f"{name} must be a whole number, got {shortened(value)}")
     check_number(least, **values)
 
 
@@ -20,7 +21,7 @@ def check_number(least: float, **values: Any) -> None:
     """:raise ValueError: unless the option is a number of at least `least`."""
     for name, value in values.items():
         if not isinstance(value, numbers.Real):
-            raise ValueError(f"{name} must be a number, got {value!r}")
+            raise ValueError(f"{name} must be a number, got {shortened(value)}")
         if not float(value) >= least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
 

@@ -24,6 +24,7 @@ import tensorflow_probability as tfp
 from gpflow.config import default_float
 
 from .checks import check_whole
+from .engine.projection import check_is_kernel
 from .likelihoods.base import check_penalty
 
 __all__ = ["ard_kernel", "default_kernel", "set_default_priors"]
@@ -54,6 +55,7 @@ def set_default_priors(
     :raise ValueError: for an invalid number of features, or a penalty that is not positive and
         finite.
     """
+    check_is_kernel(kernel)
     check_whole(1, num_features=num_features)
     root = math.sqrt(check_penalty(penalty))
     for part in (kernel, *kernel.submodules):

@@ -55,6 +55,7 @@ def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
         "model": f"{type(model).__module__}.{_class(type(model))}",
         "latent functions and features": str(tuple(map(int, model.q_shape))),
         "jitter": repr(float(model.jitter)),
+        "whiten": str(getattr(model, "whiten", True)),
         "num_data": str(None if model.num_data is None else float(model.num_data)),
     }
     learned = _learned(model) if algorithm.learns else set()

@@ -129,8 +129,14 @@ class DaskFrame(DaskReader):
             index written by pandas.
         :param classes: labels of any type, which become numbers, as in `ParquetFiles`. "auto": a
             pass finds and sorts the labels; an ordered categorical keeps its order.
+        :raise TypeError: for anything but a Dask data frame.
         :raise ValueError: for missing or non-numeric columns.
         """
+        if not (is_of_dask(frame) and hasattr(frame, "columns")):
+            raise TypeError(
+                f"DaskFrame takes a Dask data frame, got {type(frame).__name__}: give arrays and "
+                "pandas data frames to a fit as (X, y)"
+            )
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
         frame = frame.rename(columns=str)  # pyarrow would read a number as a column's place

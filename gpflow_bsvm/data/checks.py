@@ -40,7 +40,7 @@ def as_array(values: Any, name: str) -> AnyNDArray:
 def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     """
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
-    :raise ValueError: for any other shape, no rows, NaN or infinity.
+    :raise ValueError: for any other shape, no rows, NaN or infinity; for words, unless it is "Y".
     """
     values = SparseRows(values) if scipy.sparse.issparse(values) else values
     array = values if isinstance(values, SparseRows) else as_array(values, name)
@@ -50,6 +50,8 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
         raise ValueError(f"{name} must have shape [N, .], got shape {array.shape}{hint}")
     if len(array) == 0:
         raise ValueError(f"{name} has no rows; at least one is needed")
+    if name != "Y":  # whose words are named by the likelihood
+        check_kind(array.dtype, name)
     stored = array.values if isinstance(array, SparseRows) else array
     if array.dtype.kind == "f" and not np.isfinite(stored).all():
         what = "NaN or infinity"
@@ -89,12 +91,22 @@ def check_dtype(X: Any) -> None:
     """:raise ValueError: unless the array or tensor has GPflow's default float type."""
     expected: np.dtype[Any] = np.dtype(gpflow.config.default_float())
     dtype = getattr(X, "dtype", expected)
-    found = dtype.as_numpy_dtype if isinstance(dtype, tf.DType) else dtype
+    found = np.dtype(dtype.as_numpy_dtype if isinstance(dtype, tf.DType) else dtype)
+    check_kind(found)
     if found != expected:  # TensorFlow has no name for some types, such as np.longdouble
         raise ValueError(
-            f"X has dtype {np.dtype(found).name}, but gpflow.config.default_float() is "
+            f"X has dtype {found.name}, but gpflow.config.default_float() is "
             f"{expected.name}; use gpflow.utilities.to_default_float(X), or "
             "gpflow.config.set_default_float"
+        )
+
+
+def check_kind(dtype: np.dtype[Any], name: str = "X") -> None:
+    """:raise ValueError: for words, dates or other objects than real numbers."""
+    if dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must hold numbers, got {dtype.name}: encode words, for instance with "
+            f"sklearn.preprocessing.OneHotEncoder; if all are numbers, use {name}.astype(float)"
         )
 
 
@@ -124,8 +136,11 @@ def check_data(
     Check a training set (X, Y), or a part of it (which may have only one class).
 
     :return: X [N, D] and Y [N, P] as arrays.
+    :raise TypeError: unless `data` is a pair.
     :raise ValueError: for bad inputs or labels, or for X and Y of different lengths.
     """
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise TypeError(f"data must be a pair of arrays (X, Y), got {type(data).__name__}")
     X = check_inputs(data[0], origin)
     Y = as_matrix(as_column(likelihood, as_array(data[1], "Y")), "Y", origin)
     if len(X) != len(Y):

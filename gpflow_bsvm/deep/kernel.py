@@ -211,12 +211,12 @@ def head(model: BSVM) -> BSVM:
     :param model: a model with `DeepKernel` and `FeaturePoints`, without a mean function.
     :raise TypeError: for any other model.
     """
-    kernel = model.kernel
-    points = model.inducing_variable
+    kernel = getattr(model, "kernel", None)
+    points = getattr(model, "inducing_variable", None)
     if not isinstance(kernel, DeepKernel) or not isinstance(points, FeaturePoints):
         raise TypeError(
-            "head takes a model with a DeepKernel and FeaturePoints, as hybrid makes it; this "
-            f"model has {type(kernel).__name__} and {type(points).__name__}"
+            "head takes a model with a DeepKernel and FeaturePoints, as hybrid makes it; "
+            f"{type(model).__name__} has {type(kernel).__name__} and {type(points).__name__}"
         )
     if not isinstance(model.mean_function, gpflow.functions.Zero):
         raise TypeError("a head sees only features, not x: use a model without a mean function")

@@ -73,6 +73,15 @@ def check_codes(kernel: Kernel, X: Any) -> None:
             )
 
 
+def check_is_kernel(kernel: Any) -> None:
+    """:raise TypeError: for anything but a kernel, for example its class or its name."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            "expected a kernel of GPflow, such as gpflow.kernels.SquaredExponential(), got "
+            f"{kernel!r}"
+        )
+
+
 def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
     """:raise ValueError: unless the mean function gives one column, or one per latent function."""
     name = type(mean_function).__name__

@@ -31,7 +31,7 @@ from .choice import Candidate, chosen_model
 from .columns import Attributes, unscaled_columns
 from .labels import Encoding, check_known
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
-from .options import check_options, in_words_of_estimators
+from .options import check_options, in_words_of_estimators, refuse_parts
 from .specification import Data, Specification
 from .stages import Stages
 from .training import train
@@ -64,6 +64,17 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     #: Whether rows need labels.
     _labelled: ClassVar[bool] = True
+
+    def set_params(self: E, **params: Any) -> E:
+        """
+        As in scikit-learn.
+
+        :raise ValueError: for a part of an option, such as `kernel__variance`: GPflow's kernels
+            have no `set_params`.
+        """
+        refuse_parts(self, params)
+        super().set_params(**params)
+        return self
 
     @abstractmethod
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:

@@ -22,13 +22,14 @@ from ..tables.labels import check_are_classes, class_list
 from . import inputs, labels
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
+from .columns import Scored
 from .labels import Encoding
 from .large import Survey
 from .specification import Data, Specification, levels_for, specify
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BSVMClassifier(ClassifierMixin, BSVMEstimator):
+class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     r"""
     Bayesian support vector machine with probabilities.
 

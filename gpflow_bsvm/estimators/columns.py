@@ -116,6 +116,24 @@ def shift_and_scale(
     return shift, factor
 
 
+class Scored:
+    """A mixin before scikit-learn's, whose `score` needs labels in memory."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """
+        :param X: [N, D], or rows that are read piece by piece.
+        :param y: [N], the labels, also of rows that are read piece by piece.
+        :return: the share of right classes; for a regressor, R2.
+        :raise ValueError: without labels.
+        """
+        if y is None:
+            raise ValueError(
+                "score needs y, the labels of X, also if X are files: give score(X, y), or use "
+                "gpflow_bsvm.prediction.predict_log_density(estimator, rows), which reads labels"
+            )
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+
+
 class Attributes:
     """A mixin for the estimators. Attributes that the model lacks raise AttributeError."""
 

@@ -65,6 +65,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
     X = _with_names(_with_nan(X))
+    warn_of_digits(X, estimator._how["dtype"])
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)
     except ValueError as error:
@@ -80,6 +81,18 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
         else:
             raise
         raise ValueError(f"{first} {advice}") from None
+
+
+def warn_of_digits(X: Any, dtype: Any) -> None:
+    """Warn of whole numbers in an array or a data frame that have too many digits for `dtype`."""
+    whole = np.asarray(X.select_dtypes("integer") if hasattr(X, "select_dtypes") else X)
+    if whole.dtype.kind in "iu" and whole.size:
+        largest = max(int(whole.max()), -int(whole.min()))
+        if largest > int(2 / np.finfo(dtype).eps):
+            warn(
+                f"X holds a whole number of size {largest}, which has too many digits for "
+                f"{np.dtype(dtype).name}: close values become equal; leave out columns of keys"
+            )
 
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:

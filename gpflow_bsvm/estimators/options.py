@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -53,6 +54,18 @@ def check_options(estimator: BaseEstimator) -> None:
         kinds = OPTIONS.get(name)
         if kinds is not None and not any(_fits(value, kind) for kind in kinds):
             raise OptionError(f"{name} must be {' or '.join(map(_shown, kinds))}, got {value!r}")
+
+
+def refuse_parts(estimator: BaseEstimator, names: Iterable[str]) -> None:
+    """:raise ValueError: for the name of an option's part, such as `kernel__variance`."""
+    for name in names:
+        owner, _, part = name.partition("__")
+        if part and owner in estimator.get_params(deep=False):
+            raise ValueError(
+                f"{name} cannot be set, because {owner} has no set_params as scikit-learn's "
+                f"estimators have: give all of {owner}, for instance as one of several in a grid, "
+                f'{{"{owner}": [...]}}'
+            )
 
 
 def check_kernel_name(kernel: Any) -> None:

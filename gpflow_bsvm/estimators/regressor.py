@@ -22,6 +22,7 @@ from ..prediction.marginals import compiled_cdf, predict_marginals
 from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS, is_nearly_constant
+from .columns import Scored
 from .labels import Encoding, check_are_numbers, standardised
 from .large import Survey
 from .specification import FIRST_INDUCING, Data, Specification, specify
@@ -40,7 +41,7 @@ _CONSTANT = (
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BSVMRegressor(RegressorMixin, BSVMEstimator):
+class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
     r"""
     Bayesian support vector regression, with a predictive distribution.
 

@@ -185,7 +185,7 @@ def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
     """
     labels = np.unique(np.asarray(Y))
     if not any(np.isin(labels, encoding).all() for encoding in ((0, 1), (-1, 1))):
-        shown = ", ".join(str(label) for label in labels[:5])
+        shown = ", ".join(repr(label) for label in labels[:5].tolist())
         raise ValueError(
             f"binary labels must be in {{0, 1}} or in {{-1, +1}}, got {{{shown}"
             f"{', ...' if len(labels) > 5 else ''}}}; recode Y, or use gpflow_bsvm.BSVMClassifier, "

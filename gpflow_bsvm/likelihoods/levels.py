@@ -154,7 +154,7 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
 def check_levels(t: AnyNDArray) -> None:
     """:raise ValueError: unless levels increase within (0, 1)."""
     if t.ndim != 1 or len(t) < 1 or not (t[0] > 0 and t[-1] < 1 and (np.diff(t) > 0).all()):
-        raise ValueError(f"levels must increase within (0, 1), got {t.tolist()}")
+        raise ValueError(f"levels must increase within (0, 1), as (0.2, 0.8), got {t.tolist()}")
 
 
 @check_shapes("t: [T]", "mean: [batch..., T]", "variance: [batch..., T]", "return[all]: [batch...]")

@@ -67,7 +67,9 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
             "SVC cannot fill missing values, as impute=True does: fill X first, for instance with "
             "sklearn.impute.SimpleImputer, and fit the classifier without impute"
         )
-    options = {"class_weight": getattr(fitted, "class_weight", None)} | options
+    if isinstance(weight := getattr(fitted, "class_weight", None), dict):
+        weight = _keyed_as_in_svc(weight)
+    options = {"class_weight": weight} | options
     model = getattr(fitted, "model_", fitted)
     scaler = getattr(fitted, "scaler_", None)
     kernel, penalty = _parts(model)
@@ -78,6 +80,25 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
         gram = partial(gram_matrix, copied(kernel))
         svc = SVC(kernel=gram, C=penalty, **options)
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
+
+
+def _keyed_as_in_svc(class_weight: dict[Any, float]) -> dict[Any, float]:
+    """
+    :return: weights by whole numbers if labels are such strings, because SVC looks for these.
+    :raise ValueError: if SVC takes two labels for the same number.
+    """
+    found = {}
+    for label, weight in class_weight.items():
+        try:
+            found[int(label)] = weight
+        except ValueError:
+            found[label] = weight
+    if len(found) < len(class_weight):
+        raise ValueError(
+            f"SVC takes some labels of class_weight for the same number, got {[*class_weight]}: "
+            "give class_weight=None, and the weights of rows as sample_weight of its fit"
+        )
+    return found
 
 
 def _parts(model: Any) -> tuple[Kernel, float]:

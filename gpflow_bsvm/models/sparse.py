@@ -16,7 +16,6 @@ from gpflow.config import default_float
 from gpflow.kernels import Kernel, MultioutputKernel, SharedIndependent
 from gpflow.likelihoods import Likelihood
 from gpflow.posteriors import (
-    BasePosterior,
     IndependentPosteriorMultiOutput,
     IndependentPosteriorSingleOutput,
     PrecomputeCacheType,
@@ -41,6 +40,7 @@ from ..engine.projection import (
     Prior,
     Projected,
     check_codes,
+    check_is_kernel,
     compiled_prior_factor,
     plain_points,
     project,
@@ -73,6 +73,7 @@ class SparseFeatures(gpflow.models.GPModel):
             q; if the likelihood needs another number of functions; for an invalid `num_data`.
         """
         self._jitter = None
+        check_is_kernel(self.kernel)
         posterior = get_posterior_class(self.kernel, self.inducing_variable)
         if posterior not in (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput):
             raise ValueError(
@@ -351,7 +352,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             check_codes(self.kernel, X)
         if full_cov or full_output_cov or len(X.shape) != 2:
             posterior = self.posterior(PrecomputeCacheType.NOCACHE)
-            posterior.kernel = with_active_dims(self.kernel)
             with self._own_jitter():
                 return posterior.fused_predict_f(X, full_cov, full_output_cov)
         Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
@@ -371,11 +371,13 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def posterior(
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR
-    ) -> BasePosterior:
-        """As in `gpflow.models.SVGP`."""
+    ) -> gpflow.posteriors.BasePosterior:
+        """As in `gpflow.models.SVGP`, but latent kernels respect their `active_dims`."""
         check_floats(self)
         with self._own_jitter():
-            return super().posterior(precompute_cache)
+            posterior = super().posterior(precompute_cache)
+        posterior.kernel = with_active_dims(self.kernel)
+        return posterior
 
 
 @Compiled

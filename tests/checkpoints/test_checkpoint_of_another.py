@@ -36,6 +36,7 @@ OTHER_VALUE = gpflow.kernels.SquaredExponential(variance=2.5)
         ),
         (r"features was \(1, 8\), is \(1, 5\)", {"num_inducing": 5}),
         (r"num_data was None, is 100\.0", {"num_data": 100}),
+        ("whiten was True, is False", {"whiten": False}),
         (r"option tol was 1e-09, is 1e-08", {"algorithm": CAVI(tol=1e-8)}),
         (r"algorithm was 'CAVI', is 'ECM'|algorithm was CAVI, is ECM", {"algorithm": ECM()}),
         (r"rows was 60, is 59", {"data": lambda X, Y: (X[:59], Y[:59])}),

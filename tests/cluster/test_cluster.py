@@ -315,6 +315,8 @@ def test_bad_frames(client, arrays):
         DaskFrame(frame, target="label")
     with pytest.raises(ValueError, match=r"column 'y' of the data frame must hold numbers"):
         DaskFrame(frame, target="y")
+    with pytest.raises(TypeError, match="DaskFrame takes a Dask data frame, got DataFrame: give"):
+        DaskFrame(frame.compute(), target="y")
     with pytest.raises(ValueError, match=r"partition \d, row 0: label .* not one of the classes"):
         EXACT.run(
             model_of(arrays[0]),

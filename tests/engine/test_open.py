@@ -46,6 +46,10 @@ def broken(name: str, X: np.ndarray, Y: np.ndarray):
             X = X.astype(np.float32)
         case "X of integers":
             X = (100 * X).astype(int)
+        case "X of words":
+            X = X.astype(str)
+        case "Y of words":
+            Y = Y.astype(str)
     return X, Y
 
 
@@ -65,6 +69,8 @@ BAD_DATA = {
     "X too wide": "X has 4 columns, the inducing points have 2",
     "X in float32": "X has dtype float32, but .* is float64",
     "X of integers": "X has dtype int64, but .* is float64",
+    "X of words": r"X must hold numbers, got (str|object).*: encode words",
+    "Y of words": r"binary labels must be .*, got \{'0.0', '1.0'\}|Y must hold numbers, got dtype",
 }
 
 

@@ -67,6 +67,8 @@ def test_latent_kernels_see_their_columns_only():
         alone.q_sqrt.assign(both.q_sqrt[part : part + 1])
         for expected, found in zip(alone.predict_f(X), both.predict_f(X)):
             np.testing.assert_allclose(found[:, part], expected[:, 0], atol=1e-9)
+        fused = both.posterior().fused_predict_f(X)[1]
+        np.testing.assert_allclose(fused[:, part], alone.predict_f(X)[1][:, 0], atol=1e-9)
         covariances = (model.predict_f(X, full_cov=True)[1] for model in (both, alone))
         np.testing.assert_allclose(next(covariances)[part], next(covariances)[0], atol=1e-9)
         elbos.append(alone.elbo((X, np.equal(Y, part))))

@@ -13,6 +13,7 @@ from gpflow.kernels import SquaredExponential
 from helpers import fixed_classifier as fixed
 from helpers import make_data, make_model
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import notices
@@ -27,6 +28,37 @@ def test_weights_that_sum_to_little_are_said(moons):
     ) as warned:
         fixed(num_inducing=15).fit(*moons, sample_weight=np.full(120, 1 / 60))
     assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", ["kernel__variance", "inference__tol"])
+def test_parts_of_options_cannot_be_set(moons, name):
+    message = rf'{name} cannot be set, .* as one of several in a grid, {{"{name.split("__")[0]}":'
+    with pytest.raises(ValueError, match=message):
+        GridSearchCV(fixed(kernel=SquaredExponential()), {name: [1.0]}).fit(*moons)
+    with pytest.raises(ValueError, match="Invalid parameter 'other'"):
+        fixed().set_params(other__variance=1.0)
+    kernels = [SquaredExponential(0.01), SquaredExponential(4.0)]
+    search = GridSearchCV(fixed(num_inducing=15), {"kernel": kernels}, cv=2).fit(*moons)
+    assert search.best_estimator_.kernel.variance.numpy() in (0.01, 4.0)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_whole_numbers_with_too_many_digits_are_said(frame):
+    X = np.array([[2**53 + 1, 1], [2**53, 2]] * 10)
+    y = [0, 1] * 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fixed(num_inducing=2).fit(pd.DataFrame(X - 1) if frame else X - 1, y)
+    rows = pd.DataFrame({"key": X[:, 0], "value": X[:, 1] / 2}) if frame else X
+    with pytest.warns(UserWarning, match="9007199254740993, which has too many digits for float64"):
+        fixed(num_inducing=2).fit(rows, y)
+
+
+@pytest.mark.parametrize("kind", [fixed, gb.BSVMRegressor])
+def test_a_score_without_labels_says_what_it_needs(kind):
+    for rows in ((np.ones((3, 1)),), (np.ones((3, 1)), None)):
+        with pytest.raises(ValueError, match="score needs y, the labels of X, also if X are"):
+            kind().score(*rows)
 
 
 def test_sparse_rows_are_refused_with_what_works(moons):

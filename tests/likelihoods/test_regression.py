@@ -292,6 +292,7 @@ def test_draws_are_about_q():
         (lambda: EpsilonInsensitive(penalty=-1), "penalty must be a positive"),
         (lambda: Quantile((0.5, 0.1)), "levels must increase within"),
         (lambda: Quantile((0.5, 1.0)), "levels must increase within"),
+        (lambda: Quantile(0.5), r"levels must increase within \(0, 1\), as \(0.2, 0.8\), got 0.5"),
         (lambda: Quantile((0.5,)), "tied=False"),
         (lambda: Quantile(scale=0), "scale must be a positive"),
         (lambda: Ordinal(1), "num_classes must be an integer and at least 2"),

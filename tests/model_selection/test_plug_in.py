@@ -92,6 +92,13 @@ def test_plugged_in_svc_has_the_weights_of_the_classes(data):
     classifier = gb.BSVMClassifier(class_weight=weight, **options).fit(X, y)
     assert plug_in(classifier)[-1].class_weight == weight
     assert plug_in(classifier, class_weight="balanced")[-1].class_weight == "balanced"
+    words = np.where(y == y.max(), "01", "0")
+    named = gb.BSVMClassifier(class_weight={"0": 1.0, "01": 5.0}, **options).fit(X, words)
+    expected = plug_in(classifier).fit(X, y).predict(X) == y.max()
+    np.testing.assert_array_equal(plug_in(named).fit(X, words).predict(X) == "01", expected)
+    same = gb.BSVMClassifier(class_weight={"1": 1.0, "01": 5.0}, **options)
+    with pytest.raises(ValueError, match="SVC takes some labels of class_weight for the same num"):
+        plug_in(same.fit(X, np.where(y == y.max(), "01", "1")))
     filled = gb.BSVMClassifier(impute=True, **options).fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="SVC cannot fill missing values"):
         plug_in(filled)

@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice, check_number, check_whole
+from ...engine.projection import check_is_kernel
 from ...engine.structure import copied
 from ...likelihoods.base import check_penalty
 from ...notices import warn
@@ -102,6 +103,7 @@ def optimise(
     :raise ValueError: for invalid options, if the criterion fails at a start, for parameters that
         are not positive, or if no parameter is trainable.
     """
+    check_is_kernel(kernel)
     check_choice(METHODS, method=method)
     check_whole(1, max_evaluations=max_evaluations)
     check_number(1 + 1e-6, reach=reach)
