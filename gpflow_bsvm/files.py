@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .data.batch import Origin, Piece, digest
 from .data.readers import Reader
+from .optional import require
 from .tables.cells import as_text
 from .tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
 from .tables.reading import Options, Reading
@@ -49,6 +50,7 @@ class Files(Reader):
             other than 0, 1, 2, ... (unless `names` is given); when rows are read, for a file
             without rows.
         """
+        require("pyarrow", extra="files")
         if not isinstance(path, Table):
             path = Table(find_files(path, self.endings), Reading(target, **options))
         self.table = path

@@ -16,6 +16,9 @@ from gpflow_bsvm.tables.reading import Options, Reading
 ANYTHING = {
     "model_selection.plug_in": "arguments of scikit-learn's SVC",
     "plotting.reliability_diagram": "arguments of a line of Matplotlib",
+    "BSVMClassifier.set_params": "any options, as in scikit-learn, which checks their names",
+    "BSVMRegressor.set_params": "the same",
+    "OneClassBSVM.set_params": "the same",
     "saving.check_can_save": "any values, by the names that an error is to have",
 }
 
