@@ -198,7 +198,7 @@ def _check_facts(facts: list[_Facts], check: Check) -> None:
 
 
 def named(error: Exception, partition: int) -> Exception:
-    """:return: an error of the same kind with a message that names the unreadable partition."""
+    """:return: an error of the same built-in type that names the unreadable partition."""
     if str(error).startswith("partition "):
         return error
     where = f"partition {partition} cannot be read: "

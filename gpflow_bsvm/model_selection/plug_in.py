@@ -156,7 +156,7 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     :param penalty: initial penalty; if None, C. The variance is adjusted, because only the product
         of penalty and variance matters.
     :raise TypeError: for any other `svc`.
-    :raise ValueError: for another kernel, or a gamma that requires a fit.
+    :raise ValueError: for another kernel, or a gamma that is 0 or requires a fit.
     """
     svc = getattr(svc, "best_estimator_", svc)
     if not isinstance(svc, SVC):

@@ -1,6 +1,6 @@
 """Reproductions of papers, complete and tested, but separate from the core.
 
-Only `saving` imports this folder.
+No other folder imports this one.
 """
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do

@@ -233,6 +233,7 @@ def svm_mode(
     :param penalty: C, positive and finite; for quadratic slack twice the penalty of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
+    :raise TypeError: for a kernel of several latent functions, or no kernel.
     :raise ValueError: for bad data, an invalid slack or penalty, or a kernel that overflows.
     """
     X = check_inputs(data[0])
