@@ -173,7 +173,8 @@ def scale() -> str:
     from gpflow_bsvm.estimators.specification import FIRST_INDUCING
 
     most = training.GROWTH * FIRST_INDUCING
-    return f"on up to {choice.SCALE_ROWS:,} rows and with up to {most} inducing points"
+    rows = f"{choice.SCALE_ROWS:,}".replace(",", " ")
+    return f"on up to {rows} rows and with up to {most} inducing points"
 
 
 @claim(GUIDE + "kernels.md")
@@ -196,9 +197,9 @@ def tempered() -> str:
 @claim(GUIDE + "coming-from.md")
 def learned_of() -> str:
     """Where chance has a part."""
-    from gpflow_bsvm.estimators.training import LEARN_ROWS
+    from gpflow_bsvm.estimators.training import FEWEST_ROUGH_ROWS
 
-    return f"only with more than {LEARN_ROWS} rows"
+    return f"only with more than {FEWEST_ROUGH_ROWS} rows"
 
 
 @claim(GUIDE + "probabilities.md")

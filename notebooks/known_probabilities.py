@@ -63,10 +63,10 @@ def draw(kind, num_rows, seed):
 # %% [markdown]
 # ## 2. The methods
 #
-# All methods learn their kernel from the same rows. `BSVMClassifier` uses `VEM`. SVGP with the same
-# kernel and priors uses L-BFGS on its bound. SVC uses a grid of 20 pairs of C and gamma on three
-# folds (of at most 1000 rows). Each calibration of SVC uses five folds. All Bayesian methods have
-# the same number of inducing points.
+# All methods learn their kernel from the same rows. `BSVMClassifier` uses `VEM`. SVGP has the same
+# kernel without an offset, wider priors, and L-BFGS on its bound. SVC uses a grid of 20 pairs of C
+# and gamma on three folds (of at most 1000 rows). Each calibration of SVC uses five folds. All
+# Bayesian methods have the same number of inducing points.
 
 
 # %%

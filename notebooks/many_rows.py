@@ -363,6 +363,6 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 # - SVGP with several passes, schedules and larger batches, which bring it nearer to the maximum of
 #   its own bound.
 # - Boosted trees, which are better than any kernel on many tables (docs/lab/large-data.md).
-# - A learned kernel: all methods have a fixed kernel here. `BSVMClassifier` first learns it from 20
-#   000 rows.
+# - A learned kernel: all methods have a fixed kernel here. `BSVMClassifier` first learns it from a
+#   part of the rows.
 # - Drift: later rows are like earlier rows here, so `forget` is not needed.

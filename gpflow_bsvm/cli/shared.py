@@ -166,6 +166,8 @@ def _option(found: re.Match[str]) -> str:
         return option
     if value == [...]:
         return option
+    if found[1] in _TEXTS:  # the shell's quotes alone: the option is no list
+        return f"{option} {shlex.quote(value)}"
     words = io.StringIO()
     csv.writer(words, lineterminator="").writerow(value if isinstance(value, list) else [value])
     return f"{option} {shlex.quote(words.getvalue())}"

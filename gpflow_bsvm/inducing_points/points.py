@@ -90,8 +90,8 @@ def greedy_variance(
         row with the weights added up.
     :return: Z [M, D].
     :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, for a kernel with
-        several outputs, if no row has a positive variance, or one is not finite, or for a `tol`
-        outside [0, 1), which would select no point.
+        several outputs, if no row has a positive variance, if a variance is not finite, or for a
+        `tol` outside [0, 1).
     """
     X = checked(X, max_inducing)
     if not 0 <= tol < 1:

@@ -7,9 +7,9 @@ posterior. If Phi_n s has the marginal N(mu, v), and its site is (w, r), leave-o
 
 to which residual variance and prior mean are added. They are exact for Gaussian sites that do not
 depend on datum n. The link is then fitted to the labels by maximum likelihood: for two classes, p(y
-= 1) = Phi((g f + d) ...), for more classes, the class probabilities of g f.
+= 1 | f) = Phi(g f + d), for more classes, the class probabilities of g f.
 
-The hyperparameters still depend on the datum that is left out; see the docs for the consequences.
+The hyperparameters still depend on the datum that is left out.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     (which fails without the name `loaded`), and checks nothing: a row with NaN gives NaN.
 
     The directory's file `about.json` holds "classes" (a classifier's labels, else null), "features"
-    (the column names, if X was a data frame in the fit) and "version".
+    (the column names, if X had names in the fit) and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
     :param directory: a new or empty directory, which is written completely or not at all.

@@ -36,6 +36,15 @@ def test_an_option_may_be_given_again():
     )
 
 
+@pytest.mark.parametrize("sign", [",", ".", " ", "'", '"', "\t"])
+def test_advice_on_a_sign_is_what_the_option_takes(sign):
+    parser = Parser()
+    cli.shared.add_arguments(parser)
+    for name in ("thousands", "decimal", "separator"):
+        args = parser.parse_args(shlex.split(in_shell(f"{name}={sign!r}")))
+        assert sign in (args.thousands, args.decimal, args.sep)
+
+
 @pytest.mark.parametrize("advice", cli.shared._IN_SHELL)
 def test_advice_for_the_shell_replaces_some_advice_of_python(advice):
     room = Path(cli.__file__).parent
