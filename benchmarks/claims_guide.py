@@ -197,9 +197,9 @@ def tempered() -> str:
 @claim(GUIDE + "coming-from.md")
 def learned_of() -> str:
     """Where chance has a part."""
-    from gpflow_bsvm.estimators.training import FEWEST_ROUGH_ROWS
+    from gpflow_bsvm.estimators.training import LEARN_ROWS
 
-    return f"only with more than {FEWEST_ROUGH_ROWS} rows"
+    return f"only with more than {LEARN_ROWS} rows"
 
 
 @claim(GUIDE + "probabilities.md")

@@ -53,7 +53,7 @@ NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 5
 # | `C` and `gamma` by `GridSearchCV` | chosen and learned inside, or given: `penalty`, `kernel` |
 # | `kernel="linear"` | `kernel="linear"` |
 # | `class_weight`, `sample_weight` | the same |
-# | `random_state` (of Platt's folds) | `random_state` (it matters beyond 300 rows) |
+# | `random_state` (of Platt's folds) | `random_state` (it matters beyond 2000 rows) |
 # | `predict_proba`, `predict_log_proba`, `predict` | the same |
 # | `decision_function`: distance from the border | the same sign: Phi^-1(p); more classes: log p |
 # | `support_vectors_` | `prediction.soft_support_vectors(classifier, ...)` |
@@ -218,8 +218,8 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # nothing. If classes overlap, `quick` is as good as `BSVMClassifier()`. If classes are clean,
 # `quick` is too cautious, as its calibration error on wine shows.
 #
-# Neither the order of the rows nor the seed changes our results. A seed matters only if the kernel
-# is learned from more than 300 rows, because some steps use a random part of them.
+# Neither the order of the rows nor the seed changes our results. A seed matters only beyond 2000
+# rows, because the kernel is then learned from a random part of them.
 
 # %% [markdown]
 # ## What this does not show, and what has no replacement

@@ -93,7 +93,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         an indicator column for each column with NaN in training. Rows must be in memory.
     :param class_weight: {label: weight}, or "balanced", which gives every class the same total
         weight (except for classes without weight). Either multiplies `sample_weight`.
-    :param random_state: seed for drawing rows: to learn the kernel (from more than 300 rows), and
+    :param random_state: seed for drawing rows: to learn the kernel (from more than 2000 rows), and
         to sample rows not in memory (more than 20 000). A fit also depends slightly on the order
         and signs of columns and on constant columns, through k-means, the kernel's prior and the
         start of its search. With few rows, this changes probabilities by a few hundredths.

@@ -141,7 +141,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
         if not spec.learn_kernel:
             return history
         number = int(max(_affordable(model) / (ROUGH_PART * X.shape[1]), FEWEST_ROUGH_ROWS))
-        some = at_most(number, (X, Y, weight), spec.seed, classes=spec.is_classifier)
+        some = at_most(number, (X, Y, weight), seed=0, classes=spec.is_classifier)
         return learn_from_shorter(model, rows, opened(model, some), learned) or history
 
 

@@ -86,3 +86,20 @@ def test_learning_goes_on_with_the_points_that_the_learned_kernel_tells_apart(Z,
 def test_a_users_kernel_is_learned_with_all_points(Z, rows, monkeypatch):
     monkeypatch.setattr(training, "told_apart", None)
     learned(Z, rows, kernel_of(3.0))
+
+
+def test_shorter_lengthscales_are_tried_on_the_same_rows_whatever_the_seed(rows, monkeypatch):
+    monkeypatch.setattr(training, "FEWEST_ROUGH_ROWS", 20)
+    monkeypatch.setattr(training, "LEARN_WORK", 1.0)  # so that all numbers are the fewest
+    tried = []
+
+    def seen(model, every, some, learn):
+        tried.append(some)
+        assert every.num_rows == 60
+
+    monkeypatch.setattr(training, "learn_from_shorter", seen)
+    for seed in (0, 1):
+        initial_model(Specification(num_classes=2, num_inducing=15, seed=seed), rows)
+    (first,), (second,) = (list(source.chunks()) for source in tried)
+    assert len(first.X) == 20
+    np.testing.assert_array_equal(first.X, second.X)
