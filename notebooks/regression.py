@@ -76,7 +76,8 @@ errors = {
 }
 for name, error in errors.items():
     print(f"{name:15} root mean squared error to the sine: {np.sqrt(np.mean(error**2)):.3f}")
-print(f"penalty {regressor.penalty_:.3g}, epsilon {regressor.epsilon_:.3g}, in units of y")
+print(f"penalty {regressor.penalty_:.3g} per unit of y")
+print(f"epsilon {regressor.epsilon_:.3g} in units of y")
 
 # %% [markdown]
 # ## 2. Noise that depends on x
