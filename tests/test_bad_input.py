@@ -196,6 +196,19 @@ def test_an_array_as_an_option_is_not_shown_in_full(data):
         gb.models.LinearBSVM(data[0], Hinge())
 
 
+def test_what_has_no_head():
+    with pytest.raises(TypeError, match=r"head takes a model .* int has NoneType and NoneType"):
+        gb.deep.head(5)
+
+
+def test_a_history_has_columns_of_equal_length(data):
+    model = make_model(data)
+    columns = CAVI(max_steps=2, tol=0.0).run(model, data).columns(2)
+    assert gb.inference.History.from_columns(columns).elbo == columns["elbo"].tolist()
+    with pytest.raises(ValueError, match="must have the same positive length"):
+        gb.inference.History.from_columns(columns | {"elbo": columns["elbo"][:1]})
+
+
 def test_a_kernel_of_no_inputs():
     with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
         gb.priors.ard_kernel(0)

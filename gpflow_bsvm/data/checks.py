@@ -105,7 +105,7 @@ def check_kind(dtype: np.dtype[Any], name: str = "X") -> None:
     """:raise ValueError: for words, dates or other objects than real numbers."""
     if dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} must hold numbers, got {dtype.name}: encode words, for instance with "
+            f"{name} must hold numbers, got {dtype}: encode words, for instance with "
             f"sklearn.preprocessing.OneHotEncoder; if all are numbers, use {name}.astype(float)"
         )
 

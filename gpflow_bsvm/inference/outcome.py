@@ -103,8 +103,8 @@ LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
 FEWEST_POINTS = 10
 LEAST_CORRELATION = 1e-3
-#: A precision below -ROUNDING / variance is negative by more than rounding.
-ROUNDING = 1e-6
+#: A precision below -_ROUNDING / variance is negative by more than rounding.
+_ROUNDING = 1e-6
 
 
 @Compiled
@@ -113,7 +113,7 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
     X, Y, _ = rows.batch
     mean, variance = marginals_of_f(q, rows.features)
     _, d_var = slopes(partial(likelihood.variational_expectations, X, Y=Y), mean, variance)
-    cut = (2 * d_var * variance > ROUNDING) | ~tf.math.is_finite(d_var)
+    cut = (2 * d_var * variance > _ROUNDING) | ~tf.math.is_finite(d_var)
     return (tf.math.count_nonzero(cut, dtype=mean.dtype),)
 
 

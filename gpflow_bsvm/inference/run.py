@@ -135,7 +135,12 @@ class History:
 
     @staticmethod
     def from_columns(columns: dict[str, Any]) -> History:
-        """:return: a history of these records."""
+        """
+        :return: a history of these records.
+        :raise ValueError: for columns of different length.
+        """
+        if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
+            raise ValueError("the columns of a history must have the same positive length")
         learned = {name: list(values) for name, values in columns["learned"].items()}
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)

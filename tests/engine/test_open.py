@@ -69,7 +69,7 @@ BAD_DATA = {
     "X too wide": "X has 4 columns, the inducing points have 2",
     "X in float32": "X has dtype float32, but .* is float64",
     "X of integers": "X has dtype int64, but .* is float64",
-    "X of words": r"X must hold numbers, got (str|object).*: encode words",
+    "X of words": r"X must hold numbers, got (<U|object).*: encode words",
     "Y of words": r"binary labels must be .*, got \{'0.0', '1.0'\}|Y must hold numbers, got dtype",
 }
 

@@ -125,7 +125,7 @@ def test_kmeans_looks_at_a_subsample():
         (X[:, 0], 5, r"X must have shape \[N, .\].*X\[:, None\]"),
         (X[:0], 1, "X has no rows"),
         (np.where(X > 2, np.nan, X), 5, "X holds nan"),
-        (np.where(X > 2, "nan", "a"), 5, "X must hold numbers, got str96: encode words"),
+        (np.where(X > 2, "nan", "a"), 5, "X must hold numbers, got <U3: encode words"),
         (np.where(X > 2, np.inf, X), 5, "X holds inf"),
     ],
 )
