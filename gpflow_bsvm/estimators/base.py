@@ -34,7 +34,7 @@ from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
 from .options import check_options, in_words_of_estimators, refuse_parts
 from .specification import Data, Specification
 from .stages import Stages
-from .training import train
+from .training import steeper, train
 
 E = TypeVar("E", bound="BSVMEstimator")
 
@@ -179,6 +179,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
         spec = spec._replace(codes=tuple(codes), num_rows=num_rows, stages=stages)
         spec, begun = chosen_model(spec, self._candidates(spec), data)
         self.model_, self.history_ = train(spec, data, begun)
+        if spec.steeper:
+            is_learned = begun.history is not None
+            spec, self.model_ = steeper(spec, self.model_, data, is_learned)
         return spec
 
     def _partial_fit(

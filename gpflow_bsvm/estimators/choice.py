@@ -309,7 +309,9 @@ def chosen_model(
         stored by an earlier process.
     """
     content = spec.stages.result("choice", partial(_choice, spec, among, data))
-    spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
+    chosen = content["loss"], content["penalty"]
+    is_steepest = len({one.penalty for one in among}) > 1 and chosen == HINGES[-1][:2]
+    spec = spec._replace(loss=chosen[0], penalty=chosen[1], steeper=is_steepest)
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
         variable.assign(value)

@@ -61,7 +61,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
-        that loss="auto" compares with levels has penalty 16.
+        that loss="auto" compares with levels has penalty 16. If a hinge of penalty 16 is chosen,
+        the final model also tries 64, and keeps the penalty with the larger leave-one-out density.
     :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or

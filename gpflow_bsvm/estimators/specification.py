@@ -71,6 +71,7 @@ class Specification(NamedTuple):
     :ivar Z: inducing points [M, D]; None: choose them.
     :ivar codes: columns of codes, where inducing points take only values that occur in the rows.
     :ivar grow: whether `num_inducing` is only the initial M.
+    :ivar steeper: whether a steeper hinge is tried at the end, see `training.steeper`.
     :ivar num_rows: the total number of rows if the data are a sample.
     :ivar inference: an algorithm with a method `run`; None: `gpflow_bsvm.fit`.
     :ivar seed: seed for choosing rows to learn the kernel.
@@ -93,6 +94,7 @@ class Specification(NamedTuple):
     Z: AnyNDArray | None = None
     codes: tuple[int, ...] = ()
     grow: bool = False
+    steeper: bool = False
     num_rows: int | None = None
     inference: Any = None
     seed: int = 0

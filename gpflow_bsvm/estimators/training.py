@@ -24,7 +24,7 @@ from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
-from .rough import learn_from_shorter
+from .rough import learn_from_shorter, lengthscales
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 
 #: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
@@ -61,6 +61,10 @@ LEAST_GROWTH = 1.25
 LEAST_GAIN = 0.01
 MOST_INDUCING = 1000
 GROWTH_WORK = 5e9
+#: At the end, a hinge with this multiple of the penalty is tried: only with all inducing points can
+#: f be as steep. A kernel that is not learned is also tried with this part of its lengthscale.
+STEEPER = 4.0
+SHORTER = 0.8
 #: Number of Lloyd iterations if there are many points, which are dense anyway.
 _ITERATIONS = 5
 
@@ -234,6 +238,33 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
             return model
         model = larger
     return model
+
+
+def steeper(
+    spec: Specification, model: BSVM, data: Data, is_learned: bool
+) -> tuple[Specification, BSVM]:
+    """
+    :param model: fitted to all rows.
+    :param is_learned: whether its kernel is learned; if not, a shorter lengthscale is tried, too.
+    :return: `spec` and the model, or a model with a steeper hinge if its leave-one-out density is
+        larger.
+    """
+    rows = opened(model, data)
+    best = model
+    density = leave_one_out_density(model, rows)
+    steep = spec._replace(penalty=STEEPER * spec.penalty)
+    is_fixed = is_learned or spec.kernel is not None or not spec.learn_kernel
+    for factor in (1.0,) if is_fixed else (1.0, SHORTER):
+        other = copied(model)
+        other.likelihood.penalty.assign(steep.penalty)
+        for scale in lengthscales(other):
+            scale.assign(factor * scale)
+        fit_q(steep, other, rows, f"q of a steeper hinge, lengthscale {factor:g}", kind="growth")
+        found = leave_one_out_density(other, rows)
+        if found > density:
+            best = other
+            density = found
+    return (spec if best is model else steep), best
 
 
 def grown(model: BSVM, places: Any, num_rows: int, factor: int = GROWTH) -> int:

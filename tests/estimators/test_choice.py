@@ -7,8 +7,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logit, softmax
 
 from gpflow_bsvm.estimators import choice
-from gpflow_bsvm.estimators.specification import LEVEL_SPACING, Specification, levels_for
-from gpflow_bsvm.estimators.training import initial_model, train
+from gpflow_bsvm.estimators.specification import (
+    LEVEL_SPACING,
+    Specification,
+    levels_for,
+    make_model,
+)
+from gpflow_bsvm.estimators.training import InitialModel, initial_model, train
 from gpflow_bsvm.model_selection import held_out
 from gpflow_bsvm.model_selection.held_out import HeldOut, held_out_density
 
@@ -185,6 +190,27 @@ def test_a_users_kernel_is_learned_or_not_as_asked(stripes, given, monkeypatch):
     spec = Specification(2, "levels", 2.0, num_inducing=20, grow=True, **given)
     choice.choose(spec, choice.candidates("auto", "auto", False), stripes)
     assert len(seen) == 4 and all(candidate.learned for _, candidate in seen)
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty", "chosen", "steeper"),
+    [
+        ("auto", "auto", ("hinge", 16.0), True),
+        ("hinge", "auto", ("hinge", 16.0), True),
+        ("hinge", "auto", ("hinge", 8.0), False),
+        ("auto", "auto", ("levels", 16.0), False),
+        ("auto", 16.0, ("hinge", 16.0), False),
+        ("hinge", 16.0, ("hinge", 16.0), False),
+    ],
+)
+def test_a_steeper_hinge_is_tried_after_the_steepest_of_several(
+    stripes, spec, loss, penalty, chosen, steeper, monkeypatch
+):
+    named = spec._replace(loss=chosen[0], penalty=chosen[1])
+    begun = InitialModel(make_model(named, stripes[0]), None)
+    monkeypatch.setattr(choice, "choose", lambda *about: (named, begun))
+    found, _ = choice.chosen_model(spec, choice.candidates(loss, penalty, False), stripes)
+    assert (found.loss, found.penalty, found.steeper) == (*chosen, steeper)
 
 
 def test_the_link_of_a_chosen_hinge_is_not_that_of_a_fold(stripes, spec, monkeypatch):

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 from gpflow_bsvm.estimators import training
-from gpflow_bsvm.estimators.specification import Specification
-from gpflow_bsvm.estimators.training import initial_model, told_apart
+from gpflow_bsvm.estimators.rough import lengthscales
+from gpflow_bsvm.estimators.specification import Specification, make_model
+from gpflow_bsvm.estimators.training import InitialModel, initial_model, told_apart
 from gpflow_bsvm.inducing_points import greedy_variance
+from gpflow_bsvm.inference import CAVI
+from gpflow_bsvm.prediction import calibrate
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +106,50 @@ def test_shorter_lengthscales_are_tried_on_the_same_rows_whatever_the_seed(rows,
     (first,), (second,) = (list(source.chunks()) for source in tried)
     assert len(first.X) == 20
     np.testing.assert_array_equal(first.X, second.X)
+
+
+HINGE = Specification(2, "hinge", 16.0, num_inducing=20)
+
+
+@pytest.mark.parametrize(
+    ("densities", "fixed", "best"),
+    [
+        ((-1.0, -2.0, -3.0), {}, (16.0, 1.0)),
+        ((-3.0, -1.0, -2.0), {}, (64.0, 1.0)),
+        ((-3.0, -2.0, -1.0), {}, (64.0, 0.8)),
+        ((-3.0, np.nan, np.nan), {}, (16.0, 1.0)),
+        ((-3.0, -2.0), {"is_learned": True}, (64.0, 1.0)),
+        ((-3.0, -2.0), {"kernel": kernel_of(1.0)}, (64.0, 1.0)),
+        ((-3.0, -2.0), {"learn_kernel": False}, (64.0, 1.0)),
+    ],
+)
+def test_the_left_out_density_decides_on_a_steeper_hinge(rows, densities, fixed, best, monkeypatch):
+    given = iter(densities)
+    monkeypatch.setattr(training, "leave_one_out_density", lambda model, rows: next(given))
+    monkeypatch.setattr(training, "fit_q", lambda *about, **kind: None)
+    is_learned = fixed.get("is_learned", False)
+    spec = HINGE._replace(**{name: v for name, v in fixed.items() if name != "is_learned"})
+    model = make_model(spec, rows[0])
+    before = lengthscales(model)[0].numpy()
+    chosen, found = training.steeper(spec, model, rows, is_learned)
+    assert not list(given)
+    assert chosen.penalty == best[0]
+    np.testing.assert_allclose(found.likelihood.penalty, best[0], rtol=1e-12)
+    np.testing.assert_allclose(lengthscales(found)[0], best[1] * before, rtol=1e-12)
+    np.testing.assert_array_equal(lengthscales(model)[0], before)
+
+
+@pytest.mark.slow
+def test_a_steeper_hinge_is_fitted_and_calibrated(rows, monkeypatch):
+    densities = iter((-3.0, -1.0, -2.0))
+    monkeypatch.setattr(training, "leave_one_out_density", lambda model, rows: next(densities))
+    given = InitialModel(make_model(HINGE, rows[0]), None)
+    model, _ = training.train(HINGE, rows, given)
+    _, model = training.steeper(HINGE, model, rows, is_learned=False)
+    assert model.likelihood.penalty.numpy() == 64.0
+    X, Y, _ = rows
+    mean = model.predict_f(X)[0].numpy()
+    scale = float(model.likelihood.scale.numpy())
+    assert calibrate(model, (X, Y))["scale"] == pytest.approx(scale, rel=1e-3)  # a maximum, flat
+    CAVI().run(model, (X, Y))
+    np.testing.assert_allclose(model.predict_f(X)[0], mean, rtol=0.02, atol=0.02)  # fit's tolerance
