@@ -30,5 +30,5 @@ def draw() -> Figure:
         ax.minorticks_off()
     axes[0].set(ylabel="root mean square error of p")
     handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    fig.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False)
     return fig

@@ -26,5 +26,6 @@ def draw() -> Figure:
     for ax, (score, label) in zip(axes, SCORES.items()):
         critical_difference(ax, wide(rows, score))
         ax.set_title(f"mean rank in {label}")
+    fig.get_layout_engine().set(w_pad=0.2)  # names stand beside the axes
     fig.suptitle(f"{rows['data'].nunique()} data sets, 10 folds; rank 1 is best")
     return fig
