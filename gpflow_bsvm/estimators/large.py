@@ -205,6 +205,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
     found = _surveyed(estimator, source, seed, stages)
+    estimator.fill_ = None
     encoding = estimator._learn_survey(rows, found)
     names = getattr(rows, "features", getattr(source, "names", None))
     sample, codes = _learn_inputs(estimator, found, encoding, names)
@@ -238,7 +239,6 @@ def _learn_inputs(
 ) -> tuple[Data, Sequence[int]]:
     """:return: the sample as the model's input, and the columns of codes; sets the scaler."""
     X, Y, weight = found.sample
-    estimator.fill_ = None
     estimator.n_features_in_ = X.shape[1]
     data = inputs.counted(X, Y, weight[:, None], encoding)
     inputs.warn_of_little_weight(data[2])
