@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
@@ -105,7 +106,7 @@ class Survey(NamedTuple):
     @property
     def sample(self) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """:return: X, Y and weights of the sample, in the order of the keys."""
-        rows = self.kept[np.argsort(self.kept[:, 0])]
+        rows = self.kept[np.argsort(self.kept[:, 0])].astype(gpflow.config.default_float())
         return np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
 
     def scaler(self, factors: Any = 1.0) -> StandardScaler:
