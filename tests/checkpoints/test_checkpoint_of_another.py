@@ -92,6 +92,9 @@ def test_files_that_were_edited_are_refused(tmp_path):
     fit.time += 1
     with pytest.raises(ValueError, match=r"files was 1 of \d+ bytes, last changed .*, is 1 of"):
         fit()
+    rows = gb.files.CSVFiles(path, "y", features=["b", "a"])
+    with pytest.raises(ValueError, match=r"files was 'a', 'b', 'y' \(\w+\), is 'b', 'a', 'y' \("):
+        CAVI().run(model, rows, checkpoint=tmp_path / "checkpoint")
 
 
 def test_another_version_is_refused(data, stored, monkeypatch):
