@@ -11,7 +11,7 @@ from .data.batch import Origin, Piece, digest
 from .data.readers import Reader
 from .optional import require
 from .tables.cells import as_text
-from .tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
+from .tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files, shortened
 from .tables.reading import Options, Reading
 from .tables.table import Table
 
@@ -69,12 +69,12 @@ class Files(Reader):
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         short = digest(repr([(file.st_size, file.st_mtime_ns) for file in known]))
+        of = self.columns
+        read = digest(repr([of.kinds, of.features, of.target, of.weight]))
         return {
             "files": f"{len(known)} of {sum(file.st_size for file in known)} bytes, last changed "
             f"{latest:%Y-%m-%d %H:%M:%S} ({short})",
-            "columns of the files": str(
-                [*self.columns.kinds, self.columns.target, self.columns.weight]
-            ),
+            "columns of the files": f"{shortened(of.read)} ({read})",
             "classes": repr(self.classes),
         }
 

@@ -27,11 +27,12 @@ def test_types_that_tensorflow_lacks_are_named():
         check_inputs(np.full((2, 1), "a", object))
 
 
-def test_objects_that_are_numbers_are_numbers(data):
-    """As in pandas, whose columns of mixed types have such values."""
+@pytest.mark.parametrize("kind", [object, ">f8"])
+def test_numbers_in_other_forms_are_numbers(data, kind):
+    """As in pandas, whose columns of mixed types have objects, or in files of other machines."""
     one, two = make_model(data), make_model(data)
     CAVI(max_steps=3).run(one, data)
-    CAVI(max_steps=3).run(two, tuple(part.astype(object) for part in data))
+    CAVI(max_steps=3).run(two, tuple(part.astype(kind) for part in data))
     assert_same_state(state(one), state(two), 0)
 
 

@@ -61,7 +61,7 @@ def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
     learned = _learned(model) if algorithm.learns else set()
     for name, module in [("likelihood", model.likelihood), *model.prior._asdict().items()]:
         values = _named_values(module)
-        told = learned | {id(value) for value in values.values()}
+        told = learned | _ids(values)
         identity[name] = f"{type(module).__name__} ({digest(described(module, told))})"
         identity |= _values(f".{name}", values, learned)
     return identity | _of_data(source)
@@ -74,7 +74,10 @@ def of_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> 
     """
     identity = _of_options("estimator", estimator, options)
     for name, value in options.items():
-        identity |= _values(f"option {name}", _named_values(value), set())
+        named = _named_values(value)
+        identity |= _values(f"option {name}", named, set())
+        learned = {part: one for part, one in named.items() if one.trainable}
+        identity |= _values(f"learning of option {name}", learned, _ids(learned))
     return identity | _of_data(source)
 
 
@@ -84,8 +87,11 @@ def _of_options(kind: str, owner: Any, options: Mapping[str, Any]) -> Identity:
         "default float": str(tf.as_dtype(gpflow.config.default_float()).name),
         kind: _class(type(owner)),
     }
-    named = {name: map(id, _named_values(value).values()) for name, value in options.items()}
-    return about | {f"option {n}": _text(v, {*named[n]}) for n, v in options.items()}
+    return about | {f"option {n}": _text(v, _ids(_named_values(v))) for n, v in options.items()}
+
+
+def _ids(named: Mapping[str, Any]) -> set[int]:
+    return {id(value) for value in named.values()}
 
 
 def _class(cls: type) -> str:
@@ -117,7 +123,8 @@ def _values(name: str, named: Mapping[str, Any], learned: set[int]) -> Identity:
 
 def _of_learned(parameter: Any) -> str:
     prior = getattr(parameter, "prior", None)
-    how = "" if prior is None else f", prior {prior.name} ({digest(described(prior))})"
+    told = described([prior, getattr(parameter, "prior_on", None)])
+    how = "" if prior is None else f", prior {prior.name} ({digest(told)})"
     return f"learned, shape {tuple(parameter.shape)}{how}"
 
 

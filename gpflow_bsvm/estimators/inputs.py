@@ -59,6 +59,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
     :raise ValueError: also for dates and periods, because their unit as numbers is arbitrary.
     """
     kinds: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
+    kinds = getattr(getattr(X, "schema", None), "types", kinds)  # of a table of PyArrow
     if any(str(kind).lower().startswith(_TIMES) for kind in np.atleast_1d(kinds)):
         raise ValueError(
             "X must hold numbers, got dates or times: convert them, for instance to days by "
@@ -68,7 +69,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
     warn_of_digits(X, estimator._how["dtype"])
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         first = str(error).partition("\n")[0]
         if first == "Input X contains NaN.":
             advice = "Set impute=True, or drop or impute such rows first."
@@ -76,23 +77,28 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             values = check_array(X, dtype=estimator._how["dtype"], ensure_all_finite=False)
             row, column = np.argwhere(np.isinf(values))[0]
             advice = f"Correct row {row}, column {column}, or drop the row."
-        elif first.startswith("could not convert string to float"):
-            advice = "in X: encode words as numbers, for instance with OneHotEncoder."
+        elif first.startswith(("could not convert string to float", "float() argument must be")):
+            advice = (
+                "in X: encode words as numbers, for instance with OneHotEncoder; dates as days."
+            )
         else:
             raise
-        raise ValueError(f"{first} {advice}") from None
+        raise type(error)(f"{first} {advice}") from None
 
 
 def warn_of_digits(X: Any, dtype: Any) -> None:
     """Warn of whole numbers in an array or a data frame that have too many digits for `dtype`."""
-    whole = np.asarray(X.select_dtypes("integer") if hasattr(X, "select_dtypes") else X)
-    if whole.dtype.kind in "iu" and whole.size:
-        largest = max(int(whole.max()), -int(whole.min()))
-        if largest > int(2 / np.finfo(dtype).eps):
-            warn(
-                f"X holds a whole number of size {largest}, which has too many digits for "
-                f"{np.dtype(dtype).name}: close values become equal; leave out columns of keys"
-            )
+    if hasattr(X, "select_dtypes"):
+        parts = [X.select_dtypes("integer")]
+    else:  # PyArrow lists columns, Polars their names
+        parts = [X[one] if isinstance(one, str) else one for one in getattr(X, "columns", [X])]
+    arrays = [part for part in map(np.asarray, parts) if part.dtype.kind in "iu" and part.size]
+    largest = max((max(int(one.max()), -int(one.min())) for one in arrays), default=0)
+    if largest > int(2 / np.finfo(dtype).eps):
+        warn(
+            f"X holds a whole number of size {largest}, which has too many digits for "
+            f"{np.dtype(dtype).name}: close values become equal; leave out columns of keys"
+        )
 
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:
@@ -186,7 +192,7 @@ def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     if not scipy.sparse.issparse(X):
         spread = np.ptp(X, axis=0)
         tiny = (spread > 0) & (spread < np.sqrt(np.finfo(X.dtype).tiny))
-        lost = np.flatnonzero(tiny & (scaler.var_ == 0))
+        lost = np.flatnonzero(tiny & (scaler.var_ < np.finfo(scaler.var_.dtype).tiny))
         if len(lost):
             raise ValueError(
                 f"column {lost[0]} of X is so small that its variance underflows: check the units"

@@ -216,6 +216,8 @@ def told_weights(class_weight: Any, classes: AnyNDArray) -> AnyNDArray:
         if a label is "1" or "01".)
     :raise ValueError: if some classes have no weight, and some weights no class.
     """
+    if classes.dtype.kind in "mM":  # the keys may be dates of Python or pandas
+        class_weight = dict(zip(np.array([*class_weight], classes.dtype), class_weight.values()))
     lost = [name for name in classes if name not in class_weight]
     if lost and len(classes) - len(lost) != len(class_weight):
         raise ValueError(

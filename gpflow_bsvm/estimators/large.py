@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
@@ -105,7 +106,7 @@ class Survey(NamedTuple):
     @property
     def sample(self) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """:return: X, Y and weights of the sample, in the order of the keys."""
-        rows = self.kept[np.argsort(self.kept[:, 0])]
+        rows = self.kept[np.argsort(self.kept[:, 0])].astype(gpflow.config.default_float())
         return np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
 
     def scaler(self, factors: Any = 1.0) -> StandardScaler:
@@ -205,6 +206,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     source: Any = open_source(rows, Rows(estimator._labelled), CHUNK_ROWS)
     seed = stages.seed(estimator, source)
     found = _surveyed(estimator, source, seed, stages)
+    estimator.fill_ = None
     encoding = estimator._learn_survey(rows, found)
     names = getattr(rows, "features", getattr(source, "names", None))
     sample, codes = _learn_inputs(estimator, found, encoding, names)
@@ -238,7 +240,6 @@ def _learn_inputs(
 ) -> tuple[Data, Sequence[int]]:
     """:return: the sample as the model's input, and the columns of codes; sets the scaler."""
     X, Y, weight = found.sample
-    estimator.fill_ = None
     estimator.n_features_in_ = X.shape[1]
     data = inputs.counted(X, Y, weight[:, None], encoding)
     inputs.warn_of_little_weight(data[2])

@@ -128,6 +128,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
         X, Y, weight = data
         unit = self._unit(data)
         self.y_scale_ *= unit
+        stages.units = {"scale of y": repr(self.y_scale_)}  # that of penalty and epsilon
         with warnings.catch_warnings():  # `_found` has a better text
             warnings.filterwarnings("ignore", "the fit has learned next to nothing")
             super()._fit_arrays((X, Y / unit, weight), stages)

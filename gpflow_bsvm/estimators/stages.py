@@ -63,11 +63,13 @@ class Stages:
     stored. A stage stores its result or the checkpoints of a fit.
 
     :ivar bar: the line that shows the stages.
+    :ivar units: values that identify a fit besides its options and rows.
     """
 
     def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
         self.bar = StageBar(verbose)
         self._directory = None if directory is None else Path(directory)
+        self.units: Identity = {}
         self._identity: Identity = {}
 
     def seed(self, estimator: Any, source: Source) -> int:
@@ -81,7 +83,7 @@ class Stages:
             made(self._directory)  # so that errors do not name a subdirectory
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
-            self._identity = of_estimator(estimator, options, source)
+            self._identity = self.units | of_estimator(estimator, options, source)
         draw = check_random_state(estimator.random_state).randint
         return int(self.result("seed", partial(draw, 2**31)))
 

@@ -33,6 +33,8 @@ def as_text(cells: Any) -> Any:
     if arrow.types.is_dictionary(cells.type):
         cells = compute.cast(cells, cells.type.value_type)
     try:
+        if arrow.types.is_duration(cells.type):  # PyArrow would write a number without its unit
+            raise arrow.ArrowNotImplementedError
         return compute.cast(cells, arrow.string())
     except arrow.ArrowNotImplementedError:  # lists, records
         return arrow.array([None if one is None else str(one) for one in cells.to_pylist()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -57,11 +58,12 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 
 def spelled_alike(labels: Iterable[Any]) -> list[str]:
-    """:return: the strings that differ from another one only in case or outer spaces."""
+    """:return: the strings that differ from another one only in case, outer spaces or encoding."""
     groups = dict[str, list[str]]()
     for label in labels:
         if isinstance(label, str):
-            groups.setdefault(label.strip().casefold(), []).append(label)
+            alike = unicodedata.normalize("NFC", label.strip().casefold())  # an accent is one sign
+            groups.setdefault(alike, []).append(label)
     return [label for group in groups.values() if len(group) > 1 for label in group]
 
 

@@ -68,6 +68,10 @@ class Text(formats.Format):
         self.encoding = encoding
         names = reading.names
         separator = _SPELLED.get(reading.separator or "", reading.separator)
+        if separator and len(separator) > 1:
+            raise ValueError(
+                f"a separator must be one character, 'tab' or 'space', got {separator!r}"
+            )
         if said := _SAID.match(head):
             separator = separator or said[1]
             head = head[said.end() :]

@@ -92,6 +92,9 @@ def test_files_that_were_edited_are_refused(tmp_path):
     fit.time += 1
     with pytest.raises(ValueError, match=r"files was 1 of \d+ bytes, last changed .*, is 1 of"):
         fit()
+    rows = gb.files.CSVFiles(path, "y", features=["b", "a"])
+    with pytest.raises(ValueError, match=r"files was 'a', 'b', 'y' \(\w+\), is 'b', 'a', 'y' \("):
+        CAVI().run(model, rows, checkpoint=tmp_path / "checkpoint")
 
 
 def test_another_version_is_refused(data, stored, monkeypatch):
@@ -128,6 +131,39 @@ def test_what_is_learned_may_start_elsewhere_and_priors_may_not(data, tmp_path):
     other.kernel.variance.prior = log_normal(2, 1)
     with pytest.raises(ValueError, match=r"\.kernel\.variance was learned"):
         ALGORITHMS["VEM"].run(other, data, checkpoint=tmp_path)
+    model.kernel.variance.prior_on = "unconstrained"
+    with pytest.raises(ValueError, match=r"\.kernel\.variance was learned"):
+        ALGORITHMS["VEM"].run(model, data, checkpoint=tmp_path)
+
+
+@pytest.mark.slow
+def test_what_an_estimator_learns_and_its_priors_are_told(data, tmp_path):
+    X, Y = data
+    kernel = gpflow.kernels.SquaredExponential(2.0)
+
+    def fit():
+        options = {"num_inducing": 8, "loss": "levels", "penalty": 2.0, "calibrate": False}
+        gb.BSVMClassifier(kernel, **options).fit(X, Y[:, 0], checkpoint=tmp_path)
+
+    fit()
+    fit()
+    kernel.variance.prior = log_normal(1, 1)
+    with pytest.raises(ValueError, match=r"learning of option kernel\.variance was .*, is .*prior"):
+        fit()
+    kernel.variance.prior = None
+    gpflow.set_trainable(kernel.variance, False)
+    with pytest.raises(ValueError, match=r"learning of option kernel\.variance was .*, is nothing"):
+        fit()
+
+
+@pytest.mark.parametrize("given", [{"penalty": 2.0}, {"epsilon": 0.2}])
+def test_labels_in_another_unit_are_told(data, tmp_path, given):
+    """Scaled labels are the same, but penalty and epsilon are in units of y."""
+    X, _ = data
+    regressor = gb.BSVMRegressor("linear", learn_kernel=False, **given)
+    regressor.fit(X, X[:, 0] ** 2, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"scale of y was .*, is"):
+        regressor.fit(X, 2 * X[:, 0] ** 2, checkpoint=tmp_path)
 
 
 def test_few_rows_of_unknown_number_have_an_order():

@@ -1,5 +1,6 @@
 """Labels of a user: missing ones, ordered ones, classes without rows, and numbers that are none."""
 
+import datetime
 import warnings
 
 import numpy as np
@@ -305,10 +306,13 @@ def test_many_numbers_of_a_source_are_warned_of():
         fixed(num_inducing=2).fit(rows)
 
 
-@pytest.mark.parametrize("kind", ["array", "frame"])
+@pytest.mark.parametrize("kind", ["array", "frame", "pyarrow"])
 def test_dates_are_no_numbers_of_some_unit(kind):
     X = np.arange("2020-01-01", "2020-01-13", dtype="datetime64[D]")[:, None]
-    X = X if kind == "array" else pd.DataFrame({"when": X[:, 0]})
+    if kind == "frame":
+        X = pd.DataFrame({"when": X[:, 0]})
+    elif kind == "pyarrow":
+        X = pytest.importorskip(kind).table({"when": X[:, 0], "what": np.arange(12.0)})
     for estimator in (BSVMClassifier(), BSVMRegressor()):
         with pytest.raises(ValueError, match=r"X must hold numbers, got dates or times"):
             estimator.fit(X, np.arange(12) % 2)
@@ -320,6 +324,24 @@ def test_words_among_the_columns_get_advice(kind):
     for estimator in (BSVMClassifier(), BSVMRegressor()):
         with pytest.raises(ValueError, match=r"to float: '\w+' in X: encode words .*OneHotEncoder"):
             estimator.fit(X, np.arange(6) % 2)
+
+
+@pytest.mark.parametrize("kind", [np.array, pd.DataFrame])
+def test_dates_of_python_get_advice(kind):
+    X = kind([[1.0, datetime.date(2020, 1, 1)]] * 6)
+    for estimator in (BSVMClassifier(), BSVMRegressor()):
+        with pytest.raises(TypeError, match=r"not 'datetime.date' in X: encode .* dates as days"):
+            estimator.fit(X, np.arange(6) % 2)
+
+
+def test_class_weights_of_dates(moons):
+    X, y = moons
+    when = pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"]))[y]
+    plain = fixed(num_inducing=10, class_weight={0: 1, 1: 3}).fit(X, y).predict_proba(X)
+    for date in (np.datetime64, datetime.date.fromisoformat, pd.Timestamp):
+        weights = {date("2020-01-01"): 1, date("2021-01-01"): 3}
+        found = fixed(num_inducing=10, class_weight=weights).fit(X, when).predict_proba(X)
+        np.testing.assert_array_equal(found, plain)
 
 
 def test_periods_are_no_numbers():

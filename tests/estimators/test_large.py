@@ -125,6 +125,15 @@ def test_a_sample_of_everything_gives_the_fit_in_memory(data, options):
     np.testing.assert_array_equal(outside.predict(blocks(*data)), outside.predict(X))
 
 
+def test_a_sample_in_single_precision(data):
+    X, Y = data
+    kernel = gpflow.kernels.SquaredExponential
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32, jitter=1e-4)):
+        inside = make().set_params(kernel=kernel(2.0)).fit(X, Y[:, 0])
+        outside = make().set_params(kernel=kernel(2.0)).fit(blocks(*data))
+        np.testing.assert_array_equal(outside.predict_proba(X), inside.predict_proba(X))
+
+
 @pytest.mark.slow
 def test_a_few_rows_more_than_the_sample(data, monkeypatch):
     """All but q is learned from the sample; q is that of all rows."""

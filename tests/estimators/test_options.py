@@ -42,14 +42,17 @@ def test_parts_of_options_cannot_be_set(moons, name):
     assert search.best_estimator_.kernel.variance.numpy() in (0.01, 4.0)
 
 
-@pytest.mark.parametrize("frame", [False, True])
-def test_whole_numbers_with_too_many_digits_are_said(frame):
+@pytest.mark.parametrize("kind", ["array", "pandas", "pyarrow", "polars"])
+def test_whole_numbers_with_too_many_digits_are_said(kind):
     X = np.array([[2**53 + 1, 1], [2**53, 2]] * 10)
     y = [0, 1] * 10
+    frame = None if kind == "array" else pytest.importorskip(kind)
+    make = getattr(frame, "table" if kind == "pyarrow" else "DataFrame", None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fixed(num_inducing=2).fit(pd.DataFrame(X - 1) if frame else X - 1, y)
-    rows = pd.DataFrame({"key": X[:, 0], "value": X[:, 1] / 2}) if frame else X
+        rows = X - 1 if make is None else make({"key": X[:, 0] - 1, "value": X[:, 1]})
+        fixed(num_inducing=2).fit(rows, y)
+    rows = X if make is None else make({"key": X[:, 0], "value": X[:, 1] / 2})
     with pytest.warns(UserWarning, match="9007199254740993, which has too many digits for float64"):
         fixed(num_inducing=2).fit(rows, y)
 
@@ -84,6 +87,7 @@ def test_names_of_scikit_learns_kernels_are_refused_with_what_works(moons, kerne
     [
         (lambda X, y: (np.where(X > 1.5, np.nan, X), y), "X contains NaN. Set impute=True"),
         (lambda X, y: (X * [1, 1e-200], y), "column 1 of X is so small that its variance underf"),
+        (lambda X, y: (X * [1, 1e-160], y), "column 1 of X is so small that its variance underf"),
         (lambda X, y: (np.where(X > 1.5, np.inf, X), y), "infinity"),
         (lambda X, y: (X, np.zeros_like(y)), "one class"),
         (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type"),

@@ -87,6 +87,15 @@ def test_gross_errors_beside_sparse_rows():
     assert wrong.score(csr_array(X), y) > 0.9
 
 
+def test_far_labels_of_rows_that_are_read():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.where(np.arange(40) == 7, -999.0, X[:, 0])
+    regressor = BSVMRegressor("linear", penalty=1.0, epsilon=0.1, learn_kernel=False)
+    expected = clone(regressor).fit(X, y).predict(X)
+    read = regressor.fit(Blocks([(X, y[:, None])]))
+    np.testing.assert_array_equal(read.predict(X), expected)
+
+
 @pytest.mark.drill
 @pytest.mark.slow
 def test_rows_that_are_read_have_the_same_unit():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tables_as_read import read, table, values
 
+from gpflow_bsvm.tables.paths import listed
 from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
 
@@ -76,13 +77,18 @@ def test_identifiers_are_asked_about_once(tmp_path):
         assert not keyed(tmp_path, [*map(str, column)])
 
 
-@pytest.mark.parametrize(("labels", "told"), [("Yes,yes ,no", True), ("Yes,no", False)])
+@pytest.mark.parametrize(
+    ("labels", "told"), [("Yes,yes ,no", "Yes,yes "), ("é,e\u0301,e", "e\u0301,é"), ("Yes,no", "")]
+)
 def test_labels_that_may_be_one_class_are_told(tmp_path, labels, told):
     path = tmp_path / "t.csv"
-    path.write_text("y,a\n" + "".join(f"{one},1\n{one},2\n" for one in labels.split(",")))
+    rows = "".join(f"{one},1\n{one},2\n" for one in labels.split(","))
+    path.write_text(f"y,a\n{rows}", encoding="utf-8")
     found = [line for line in read(path, classes="auto").notes() if "only in case" in line]
-    line = "labels that differ only in case or spaces: 'Yes', 'yes '"
-    assert found == [f"{line}; if they mean one class, write them alike"] * told
+    line = (
+        f"labels that differ only in case, spaces or encoding: {listed(map(repr, told.split(',')))}"
+    )
+    assert found == [f"{line}; if they mean one class, write them alike"] * bool(told)
 
 
 def test_texts_that_are_nowhere_are_told(tmp_path):

@@ -145,8 +145,11 @@ def test_a_word_that_is_no_feature_is_named(tmp_path):
 def test_errors_show_what_the_user_wrote(tmp_path):
     with pytest.raises(ValueError, match=r"such as '\{x\}' \(row 1\): give na_values=\['\{x\}'\]"):
         table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
-    with pytest.raises(ValueError, match=r"cannot read .*t.csv: .*delimiter"):
+    with pytest.raises(ValueError, match=r"cannot read .*t.csv: .* one character, .*, got '::'"):
         read(tmp_path / "t.csv", separator="::")
+    for signs in ({"decimal": ",", "thousands": ","}, {"decimal": ",."}, {"thousands": "''"}):
+        with pytest.raises(ValueError, match="must be two different characters, got "):
+            read(tmp_path / "t.csv", **signs)
 
 
 def test_words_without_labels(tmp_path):

@@ -139,6 +139,13 @@ def test_types_that_are_neither_numbers_nor_words(tmp_path):
             read(path, words=True)
 
 
+def test_durations_as_labels_have_a_unit(tmp_path):
+    path = tmp_path / "t.parquet"
+    hours = pa.array([3_600_000_000, 7_200_000_000] * 2, pa.duration("us"))
+    parquet.write_table(pa.table({"a": [1.0, 2.0, 3.0, 4.0], "y": hours}), path)
+    assert read(path, classes="auto").columns.classes == ["1:00:00", "2:00:00"]
+
+
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])
 def test_texts_of_every_type_are_texts(tmp_path, kind):
     path, numbers = tmp_path / "t.parquet", [f"{n}.5" for n in range(5000)]
