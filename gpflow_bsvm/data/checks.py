@@ -93,9 +93,8 @@ def check_dtype(X: Any) -> None:
     dtype = getattr(X, "dtype", expected)
     found = np.dtype(dtype.as_numpy_dtype if isinstance(dtype, tf.DType) else dtype)
     check_kind(found)
-    if (
-        found.newbyteorder("=") != expected
-    ):  # TensorFlow has no name for some types, such as np.longdouble
+    # TensorFlow has no name for some types, such as np.longdouble.
+    if found.newbyteorder("=") != expected:
         raise ValueError(
             f"X has dtype {found.name}, but gpflow.config.default_float() is "
             f"{expected.name}; use gpflow.utilities.to_default_float(X), or "
