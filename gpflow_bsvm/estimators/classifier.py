@@ -62,7 +62,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
         that loss="auto" compares with levels has penalty 16. If a hinge of penalty 16 is chosen,
-        the final model also tries 64, and keeps the penalty with the larger leave-one-out density.
+        the final model also tries penalty 64 (and, if its lengthscales are not learned, .8 of
+        them), and keeps what gives the largest leave-one-out density.
     :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
