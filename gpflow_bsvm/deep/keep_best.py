@@ -78,13 +78,25 @@ class KeepBest:
         self.losses.append(float(loss))
         if not self._kept or self.losses[-1] < self.loss or math.isnan(self.loss):
             self.number = len(self.losses) - 1
-            weights = [v for one in networks_in([self._model]) for v in one.all_weights()]
-            held = {id(v): v for v in [*self._model.variables, *weights]}
-            self._kept = [(variable, variable.numpy()) for variable in held.values()]
+            self._kept = [(variable, variable.numpy()) for variable in self._held().values()]
         without = len(self.losses) - 1 - self.number
         return self._patience is not None and without >= self._patience
 
+    def _held(self) -> dict[int, tf.Variable]:
+        """:return: all variables of the model, by id."""
+        weights = [v for one in networks_in([self._model]) for v in one.all_weights()]
+        return {id(v): v for v in [*self._model.variables, *weights]}
+
     def restore(self) -> None:
-        """Restore the kept state."""
+        """
+        Restore the kept state.
+
+        :raise ValueError: if parameters of the model were replaced since.
+        """
+        if not {id(variable) for variable, _ in self._kept} <= self._held().keys():
+            raise ValueError(
+                "parameters of the model were replaced since its state was kept, as by "
+                "inducing_points.exchange: make a new KeepBest after that"
+            )
         for variable, value in self._kept:
             variable.assign(value)

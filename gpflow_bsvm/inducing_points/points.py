@@ -198,17 +198,30 @@ def exchange(model: SparseModel, Z: Any) -> None:
     Lz = model.prior_factor()
     mean, root = model.whitened_q(Lz)
     phi = compiled_project.bind(model.prior)(Z, Lz).phi
-    trainable = [p.trainable for p in (model.inducing_variable.Z, model.q_mu, model.q_sqrt)]
-    model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
-    Lz = model.prior_factor()
-    mean = tf.linalg.matvec(phi, mean)
-    root = root_of_covariance(_covariance_at(phi, root, Lz), jitter_of(model))
+    before = model.inducing_variable
+    model.inducing_variable = gpflow.inducing_variables.InducingPoints(_like(before.Z, Z))
+    try:
+        Lz = model.prior_factor()
+        mean = tf.linalg.matvec(phi, mean)
+        root = root_of_covariance(_covariance_at(phi, root, Lz), jitter_of(model))
+    except BaseException:  # q belongs to the points before
+        model.inducing_variable = before
+        raise
     if model.whiten:
         mean, root = whiten(Lz, mean, root)
-    model.q_mu = gpflow.Parameter(tf.transpose(mean))
-    model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
-    for part, flag in zip((model.inducing_variable.Z, model.q_mu, model.q_sqrt), trainable):
-        gpflow.set_trainable(part, flag)
+    model.q_mu = _like(model.q_mu, tf.transpose(mean))
+    model.q_sqrt = _like(model.q_sqrt, root)
+
+
+def _like(old: gpflow.Parameter, value: Any) -> gpflow.Parameter:
+    """:return: a parameter of this value, with the prior, transform and flag of `old`."""
+    return gpflow.Parameter(
+        value,
+        transform=old.transform,
+        prior=old.prior,
+        prior_on=old.prior_on,
+        trainable=old.trainable,
+    )
 
 
 @check_shapes("phi: [G, N, M]", "root: [L, M, M]", "Lz: [G, N, N]", "return: [L, N, N]")

@@ -54,7 +54,7 @@ class Run(Generic[State, Taken]):
         """:param options: the algorithm."""
         self._options = options
         self._model = model
-        self.max_steps: int = options.max_steps
+        self.max_steps = int(options.max_steps)  # a graph takes no other whole number
 
     def steps(self) -> Iterator[Taken]:
         """:return: an iterator that takes steps from `state` and yields accepted `Step`s."""

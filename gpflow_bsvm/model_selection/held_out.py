@@ -98,7 +98,7 @@ def held_out_density(
         class), if `num_folds` is below 2, or if `enough_rows` is below 1.
     """
     check_whole(1, enough_rows=enough_rows)
-    X, Y = data
+    X, Y = map(np.asarray, data)
     weight = check_weights(sample_weight, len(X))[:, 0]
     folds = _folds(X, Y, num_folds, seed, enough_rows)
     log_p = []
@@ -275,7 +275,8 @@ def _folds(
 ) -> list[tuple[AnyNDArray, AnyNDArray]]:
     """:return: training and test rows of each necessary fold."""
     check_whole(2, num_folds=num_folds)
-    distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
+    code = np.unique(Y, return_inverse=True)[1].reshape(-1)  # beside words, X would become words
+    distinct, member = np.unique(np.column_stack([X, code]), axis=0, return_inverse=True)
     folds = np.full(len(distinct), num_folds)  # the number of folds: in none
     _, class_of, counts = np.unique(distinct[:, -1], return_inverse=True, return_counts=True)
     # Rows with equal X are in the order of the mean places of their classes.

@@ -33,6 +33,9 @@ class BatchBSVM(BSVM):
     It is a `BSVM` with Z = X that stores its data, like `gpflow.models.VGP`: call `model.elbo()`,
     `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)` or `VEM().run(model)`
     without data, or with other data.
+
+    As in every `BSVM`, q leaves out the noise of a `gpflow.kernels.White`. Only with such a kernel,
+    f at the rows and the bound differ from those of GPflow's VGP, which takes our likelihoods too.
     """
 
     _warns_of_duplicates = False  # equal rows are separate points that differ by the jitter

@@ -186,6 +186,8 @@ class Sampler(Algorithm):
     def __post_init__(self) -> None:
         check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains)
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
+        for name in ("num_draws", "burn_in", "num_chains", "seed"):  # graphs take no NumPy integers
+            object.__setattr__(self, name, int(getattr(self, name)))
 
     @abstractmethod
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:

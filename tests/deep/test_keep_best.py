@@ -10,6 +10,7 @@ from helpers import assert_same_state, make_data, make_model, state
 
 from gpflow_bsvm import deep
 from gpflow_bsvm.deep import KeepBest
+from gpflow_bsvm.inducing_points import exchange
 from gpflow_bsvm.inference import CAVI, ML2
 from gpflow_bsvm.likelihoods import Hinge
 
@@ -144,3 +145,11 @@ def test_bad_input(data):
         KeepBest(model, (X, Y + 5))
     with pytest.raises(ValueError, match=r"got None: give \(X, Y\)"):
         KeepBest(model, None)
+
+
+def test_a_state_with_other_inducing_points_is_not_restored(data):
+    model = make_model(data)
+    best = KeepBest(model, data)
+    exchange(model, model.inducing_variable.Z.numpy()[:4])
+    with pytest.raises(ValueError, match=r"replaced since .*: make a new KeepBest after that"):
+        best.restore()

@@ -3,6 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
+import tensorflow_probability as tfp
 from helpers import make_data
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
@@ -269,6 +270,29 @@ def test_exchange_by_more_points_changes_no_prediction():
     gb.inducing_points.exchange(model, X[:14])
     for one, other in zip(model.predict_f(X), before):
         np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_exchange_keeps_priors_and_transforms():
+    normal = tfp.distributions.Normal(np.float64(0), np.float64(1))
+    sigmoid = tfp.bijectors.Sigmoid(np.float64(-9), np.float64(9))
+    model = gb.models.BSVM(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), X[:8].copy())
+    Z = gpflow.Parameter(X[:8], transform=sigmoid, prior=normal, prior_on="unconstrained")
+    model.inducing_variable.Z = Z
+    gpflow.set_trainable(model.q_mu, False)
+    gb.inducing_points.exchange(model, X[8:20])
+    new = model.inducing_variable.Z
+    assert new.transform is sigmoid and new.prior is normal and new.prior_on == Z.prior_on
+    np.testing.assert_allclose(new, X[8:20])
+    assert not model.q_mu.trainable and new.trainable
+
+
+def test_exchange_that_fails_changes_nothing():
+    model = gb.models.BSVM(gpflow.kernels.Polynomial(), gb.likelihoods.Hinge(), X[:8].copy())
+    model.q_mu.assign(np.ones((8, 1)))
+    before = model.predict_f(X)
+    with pytest.raises(ValueError, match="the kernel is not finite at the inducing points"):
+        gb.inducing_points.exchange(model, 1e60 * X[8:16])
+    np.testing.assert_array_equal(model.predict_f(X), before)
 
 
 def test_exchange_needs_a_model_of_this_package():

@@ -21,6 +21,10 @@ from gpflow_bsvm.likelihoods import Hinge, Probit
 # --- ascent --------------------------------------------------------------------------------------
 
 
+def test_numpy_integer_as_number_of_steps(data):
+    assert CAVI(np.int64(2), tol=0).run(make_model(data), data).step == [1, 2]
+
+
 @BOUNDS
 @pytest.mark.parametrize(
     "kernel",

@@ -100,6 +100,27 @@ def test_a_class_of_one_row_is_left_out_in_no_fold_and_changes_no_other(data):
     assert len(alone) == len(with_one) and min(share) > 0
 
 
+def test_folds_do_not_depend_on_the_names_of_classes(data):
+    X, Y = data
+    numbered, named = (
+        selection._folds(X, labels, 3, 0) for labels in (Y, np.where(Y > 0, "yes", "no"))
+    )
+    for (_, one), (_, other) in zip(numbered, named, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_lists_of_rows(data):
+    given = []
+
+    def look(*rows):
+        given.append(rows[0])
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        selection.held_out_density(look, tuple(part.tolist() for part in data))
+    assert given[0].shape == (40, data[0].shape[1])
+
+
 def test_bad_folds(data):
     X, _ = data
     with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):

@@ -38,6 +38,14 @@ def moments_by_quadrature(x, y, variance, penalty=2.0, offset=0.0, weight=1.0):
     return mean, trapezoid(p * (s - mean) ** 2, s)
 
 
+@pytest.mark.parametrize("sampler", [Gibbs, HMC])
+def test_numpy_integers_as_options(data, sampler):
+    options = {"num_draws": 200, "burn_in": 100, "num_chains": 2}  # 300 is beyond uint8
+    narrow = sampler(**{name: np.uint8(value) for name, value in options.items()})
+    one, other = (chains.run(make_model(data), data).s for chains in (narrow, sampler(**options)))
+    np.testing.assert_array_equal(one, other)
+
+
 def test_chains_without_a_finite_density_are_an_error(data):
     model = make_model(data, mean_function=gpflow.functions.Constant(1e308))
     with pytest.raises(ValueError, match="not finite at the start"):
