@@ -1,0 +1,94 @@
+"""Folds of held-out rows: they depend on the rows alone."""
+
+import numpy as np
+import pytest
+from helpers import make_data
+
+from gpflow_bsvm.model_selection import held_out as selection
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data()
+
+
+def members(X, Y, **options):
+    """The rows of each fold, as a set of the rows' contents."""
+    rows = np.column_stack([X, Y])
+    return [{tuple(row) for row in rows[test]} for _, test in selection._folds(X, Y, 3, 0)]
+
+
+def test_folds_are_a_partition_that_keeps_equal_rows_together(data):
+    X, Y = (np.concatenate([column, column[:20], column[:5]]) for column in data)
+    folds = members(X, Y)
+    assert set.union(*folds) == {tuple(row) for row in np.column_stack(data)}
+    assert sum(map(len, folds)) == len(data[0])  # no row's content in two folds
+    for train, test in selection._folds(X, Y, 3, 0):
+        assert len(np.intersect1d(train, test)) == 0 and len(train) + len(test) == len(X)
+        share = Y[test].mean() - Y.mean()
+        assert abs(share) < 0.2  # stratified: up to rounding and repetitions
+
+
+def test_folds_do_not_depend_on_the_order_of_the_rows(data):
+    order = np.random.default_rng(0).permutation(len(data[0]))
+    assert members(*data) == members(data[0][order], data[1][order])
+
+
+def test_folds_do_not_depend_on_the_names_of_the_classes(data):
+    X, Y = (column[:58] for column in data)
+    Y = Y + (X[:, :1] > 0)
+    assert any(np.unique(Y, return_counts=True)[1] % 3)  # else classes would not shift each other
+    folds = [test for _, test in selection._folds(X, Y, 3, 0)]
+    for names in ([2, 0, 1], [1, 2, 0], [7, 5, 3], ["c", "a", "b"]):
+        again = [test for _, test in selection._folds(X, np.array(names)[Y.astype(int)], 3, 0)]
+        assert all(map(np.array_equal, folds, again))
+
+
+def test_folds_depend_on_no_order_of_columns_or_names_even_if_rows_are_alike():
+    """Rows of few values: some differ in the label only, or in the order of their values."""
+    rng = np.random.default_rng(0)
+    X, Y = np.round(rng.normal(size=(60, 3))), rng.integers(0, 3, (60, 1))
+    folds = [test for _, test in selection._folds(X, Y, 3, 0)]
+    for columns, names in (([2, 0, 1], [0, 1, 2]), ([0, 1, 2], [2, 0, 1])):
+        again = selection._folds(X[:, columns], np.array(names)[Y], 3, 0)
+        assert all(map(np.array_equal, folds, [test for _, test in again]))
+
+
+def test_a_class_of_one_row_is_left_out_in_no_fold_and_changes_no_other(data):
+    X, Y = data
+    classes = [np.full((1, 1), 5.0), np.full((2, 1), 6.0)]
+    places = np.array([[9.0, 9.0], [8.0, 9.0], [9.0, 8.0]])
+    folds = selection._folds(np.r_[X, places], np.concatenate([Y, *classes]), 3, 0)
+    assert all(len(X) in train for train, _ in folds)
+    assert sorted(np.concatenate([test for _, test in folds])) == [*range(len(X)), 61, 62]
+    for train, _ in folds:  # of two rows one is there
+        assert np.intersect1d(train, [61, 62]).size > 0
+    alone = selection._folds(X, Y, 3, 0)
+    with_one = selection._folds(np.r_[X, places[:1]], np.r_[Y, classes[0]], 3, 0)
+    share = [len(np.intersect1d(a, b)) / len(a) for (_, a), (_, b) in zip(alone, with_one)]
+    assert len(alone) == len(with_one) and min(share) > 0
+
+
+def test_lists_of_rows(data):
+    given = []
+
+    def look(*rows):
+        given.append(rows[0])
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        selection.held_out_density(look, tuple(part.tolist() for part in data))
+    assert given[0].shape == (40, data[0].shape[1])
+
+
+def test_bad_folds(data):
+    X, _ = data
+    with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):
+        selection.held_out_density(None, data, num_folds=1)
+    with pytest.raises(ValueError, match="enough_rows must be at least 1, got 0"):
+        selection.held_out_density(None, data, enough_rows=0)
+    each = np.arange(len(X), dtype=float)[:, None]
+    each[1] = 0
+    with pytest.raises(ValueError, match=r"3 folds need .* with two or more\), got 2$"):
+        selection.held_out_density(None, (X, each), num_folds=3)
+    assert selection.num_left_out((X, each)) == 2
