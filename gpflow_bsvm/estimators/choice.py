@@ -311,7 +311,8 @@ def chosen_model(
     content = spec.stages.result("choice", partial(_choice, spec, among, data))
     chosen = content["loss"], content["penalty"]
     is_steepest = len({one.penalty for one in among}) > 1 and chosen == HINGES[-1][:2]
-    spec = spec._replace(loss=chosen[0], penalty=chosen[1], steeper=is_steepest)
+    steeper = is_steepest and spec.inference is None  # other algorithms may never converge
+    spec = spec._replace(loss=chosen[0], penalty=chosen[1], steeper=steeper)
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
         variable.assign(value)

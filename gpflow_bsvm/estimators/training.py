@@ -246,8 +246,8 @@ def steeper(
     """
     :param model: fitted to all rows.
     :param is_learned: whether its kernel is learned; if not, a shorter lengthscale is tried, too.
-    :return: `spec` and the model, or a model with a steeper hinge if its leave-one-out density is
-        larger.
+    :return: `spec` and the model, or a model with a steeper hinge if its fit converges and its
+        leave-one-out density is larger.
     """
     rows = opened(model, data)
     best = model
@@ -259,9 +259,12 @@ def steeper(
         other.likelihood.penalty.assign(steep.penalty)
         for scale in lengthscales(other):
             scale.assign(factor * scale)
-        fit_q(steep, other, rows, f"q of a steeper hinge, lengthscale {factor:g}", kind="growth")
+        name = f"q of a steeper hinge, lengthscale {factor:g}"
+        with warnings.catch_warnings():  # such a fit is not kept
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            history = fit_q(steep, other, rows, name, kind="growth")
         found = leave_one_out_density(other, rows)
-        if found > density:
+        if history.converged and found > density:
             best = other
             density = found
     return (spec if best is model else steep), best

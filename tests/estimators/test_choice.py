@@ -14,6 +14,7 @@ from gpflow_bsvm.estimators.specification import (
     make_model,
 )
 from gpflow_bsvm.estimators.training import InitialModel, initial_model, train
+from gpflow_bsvm.inference import SVI
 from gpflow_bsvm.model_selection import held_out
 from gpflow_bsvm.model_selection.held_out import HeldOut, held_out_density
 
@@ -211,6 +212,10 @@ def test_a_steeper_hinge_is_tried_after_the_steepest_of_several(
     monkeypatch.setattr(choice, "choose", lambda *about: (named, begun))
     found, _ = choice.chosen_model(spec, choice.candidates(loss, penalty, False), stripes)
     assert (found.loss, found.penalty, found.steeper) == (*chosen, steeper)
+    given = spec._replace(inference=SVI())
+    assert not choice.chosen_model(given, choice.candidates(loss, penalty, False), stripes)[
+        0
+    ].steeper
 
 
 def test_the_link_of_a_chosen_hinge_is_not_that_of_a_fold(stripes, spec, monkeypatch):

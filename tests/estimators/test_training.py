@@ -9,7 +9,7 @@ from gpflow_bsvm.estimators.rough import lengthscales
 from gpflow_bsvm.estimators.specification import Specification, make_model
 from gpflow_bsvm.estimators.training import InitialModel, initial_model, told_apart
 from gpflow_bsvm.inducing_points import greedy_variance
-from gpflow_bsvm.inference import CAVI
+from gpflow_bsvm.inference import CAVI, History
 from gpflow_bsvm.prediction import calibrate
 
 
@@ -118,6 +118,7 @@ HINGE = Specification(2, "hinge", 16.0, num_inducing=20)
         ((-3.0, -1.0, -2.0), {}, (64.0, 1.0)),
         ((-3.0, -2.0, -1.0), {}, (64.0, 0.8)),
         ((-3.0, np.nan, np.nan), {}, (16.0, 1.0)),
+        ((-3.0, -1.0, -2.0), {"converged": False}, (16.0, 1.0)),
         ((-3.0, -2.0), {"is_learned": True}, (64.0, 1.0)),
         ((-3.0, -2.0), {"kernel": kernel_of(1.0)}, (64.0, 1.0)),
         ((-3.0, -2.0), {"learn_kernel": False}, (64.0, 1.0)),
@@ -126,9 +127,10 @@ HINGE = Specification(2, "hinge", 16.0, num_inducing=20)
 def test_the_left_out_density_decides_on_a_steeper_hinge(rows, densities, fixed, best, monkeypatch):
     given = iter(densities)
     monkeypatch.setattr(training, "leave_one_out_density", lambda model, rows: next(given))
-    monkeypatch.setattr(training, "fit_q", lambda *about, **kind: None)
-    is_learned = fixed.get("is_learned", False)
-    spec = HINGE._replace(**{name: v for name, v in fixed.items() if name != "is_learned"})
+    fixed = {"is_learned": False, "converged": True} | fixed
+    is_learned, history = fixed.pop("is_learned"), History(converged=fixed.pop("converged"))
+    monkeypatch.setattr(training, "fit_q", lambda *about, **kind: history)
+    spec = HINGE._replace(**fixed)
     model = make_model(spec, rows[0])
     before = lengthscales(model)[0].numpy()
     chosen, found = training.steeper(spec, model, rows, is_learned)
