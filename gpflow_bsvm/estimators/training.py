@@ -253,8 +253,8 @@ def steeper(
     best = model
     density = leave_one_out_density(model, rows)
     steep = spec._replace(penalty=STEEPER * spec.penalty)
-    is_fixed = is_learned or spec.kernel is not None or not spec.learn_kernel
-    for factor in (1.0,) if is_fixed else (1.0, SHORTER):
+    may_shorten = spec.learn_kernel and not is_learned
+    for factor in (1.0, SHORTER) if may_shorten else (1.0,):
         other = copied(model)
         other.likelihood.penalty.assign(steep.penalty)
         for scale in lengthscales(other):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -32,12 +33,10 @@ def as_text(cells: Any) -> Any:
     """:return: a column as strings."""
     if arrow.types.is_dictionary(cells.type):
         cells = compute.cast(cells, cells.type.value_type)
-    try:
-        if arrow.types.is_duration(cells.type):  # PyArrow would write a number without its unit
-            raise arrow.ArrowNotImplementedError
-        return compute.cast(cells, arrow.string())
-    except arrow.ArrowNotImplementedError:  # lists, records
-        return arrow.array([None if one is None else str(one) for one in cells.to_pylist()])
+    if not arrow.types.is_duration(cells.type):  # which PyArrow writes as a number without its unit
+        with contextlib.suppress(arrow.ArrowNotImplementedError):  # lists, records
+            return compute.cast(cells, arrow.string())
+    return arrow.array([None if one is None else str(one) for one in cells.to_pylist()])
 
 
 def as_labels(cells: Any) -> Any:

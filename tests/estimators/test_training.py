@@ -120,7 +120,6 @@ HINGE = Specification(2, "hinge", 16.0, num_inducing=20)
         ((-3.0, np.nan, np.nan), {}, (16.0, 1.0)),
         ((-3.0, -1.0, -2.0), {"converged": False}, (16.0, 1.0)),
         ((-3.0, -2.0), {"is_learned": True}, (64.0, 1.0)),
-        ((-3.0, -2.0), {"kernel": kernel_of(1.0)}, (64.0, 1.0)),
         ((-3.0, -2.0), {"learn_kernel": False}, (64.0, 1.0)),
     ],
 )
