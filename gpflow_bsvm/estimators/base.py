@@ -123,7 +123,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
             numbers; None if X includes the labels; ignored by a one-class estimator.
         :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
             twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1;
-            rows read piece by piece keep their weights, and a warning says if these are small.
+            rows read piece by piece keep their weights, and a warning says if these are small. If
+            all weights are whole numbers, only some copies of a row may be held out; if not, a row
+            is held out as a whole.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues the fit, and returns the same model.
         :raise TypeError: for parameters of a wrong type.
@@ -146,7 +148,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return self
 
     def _fit_arrays(self, data: Data, stages: Stages) -> None:
-        data = inputs.merge_equal(data)
         scaler = inputs.make_scaler(data[0], data[2])
         data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data
@@ -213,18 +214,20 @@ class BSVMEstimator(Attributes, BaseEstimator):
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
         """
         :param reset: whether columns and labels may differ from an earlier fit.
-        :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out.
+        :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out, and
+            for a new fit, equal rows are merged.
         """
         if self._labelled:
             check_known(y)
         X, y = self._checked(X, y, reset)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
-        X, Y, weight = inputs.counted(X, y[:, None], weight, encoding)
-        if reset:
-            inputs.warn_of_little_weight(weight)
-            self.fill_ = inputs.medians(X, weight, self.kernel) if self.impute else None
-        return inputs.filled(X, self.fill_), Y, weight
+        (X, Y, weight), copies = inputs.counted(X, y[:, None], weight, encoding)
+        if not reset:
+            return inputs.filled(X, self.fill_), Y, weight
+        inputs.warn_of_little_weight(weight)
+        self.fill_ = inputs.medians(X, weight, self.kernel) if self.impute else None
+        return inputs.merge_equal((inputs.filled(X, self.fill_), Y, weight), copies)
 
     @property
     def _how(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..models import BSVM
 from ..prediction.marginals import predict_marginals
+from .inputs import MERGE_ROWS
 from .rough import lengthscales
 from .specification import LOSSES, NUM_LEVELS, Data, Specification, centres, distinct, make_model
 from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
@@ -150,7 +151,7 @@ def choose(
         return spec, _best_start(spec, begun, data)
     part = at_most(CHOICE_ROWS, data, seed=0)
     one_class = np.ptp(part[1]) == 0
-    if one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
+    if one_class or held_out.num_left_out(part[1]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
         spec, begun = _choose_candidate(spec, among, begun, data, part)
@@ -199,7 +200,7 @@ class _Trials:
         self._spec = spec
         self._model = model
         self._data = data
-        self._refits = held_out.Refits(part, model)
+        self._refits = held_out.Refits(part, model, len(data[0]) <= MERGE_ROWS)
         #: A model for each loss, with a learned kernel or without.
         self.models: dict[tuple[str, bool], BSVM] = {}
 
@@ -257,7 +258,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     other = _other_q(denser, model, rows)
     scales = [*lengthscales(model), *lengthscales(other)]
-    refits = held_out.Refits(rows, model)
+    refits = held_out.Refits(rows, model, len(data[0]) <= MERGE_ROWS)
     learned = [scale.numpy() for scale in scales]
 
     def assign(factor: float) -> None:

@@ -47,8 +47,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     The final model is trained on all rows, including rows that were held out before.
 
     Up to 20 000 rows, the fit does not depend on their order, and a row given twice counts like a
-    row of weight 2. With more rows, equal rows are not merged, and inducing points come from a
-    random subsample.
+    row of weight 2, if all weights are whole numbers. With more rows, equal rows are not merged,
+    and inducing points come from a random subsample.
 
     :param kernel: any GPflow kernel (it is copied). None: `gpflow_bsvm.priors.default_kernel`, with
         priors, a lengthscale for every feature and an offset. "linear": a `LinearBSVM` with one

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
 from ..data.checks import has_masked
+from ..model_selection.held_out import in_parts
 from ..notices import warn
 from ..tables.paths import listed
 from .columns import shift_and_scale, unscaled_columns
@@ -110,16 +111,21 @@ def repetitions(weight: AnyNDArray) -> AnyNDArray:
     return weight * np.count_nonzero(weight) if is_share else weight
 
 
-def counted(X: Any, Y: AnyNDArray, weight: AnyNDArray, encoding: Encoding) -> Data:
+def counted(
+    X: Any, Y: AnyNDArray, weight: AnyNDArray, encoding: Encoding
+) -> tuple[Data, AnyNDArray]:
     """
     :param Y: [N, 1], labels; weight: [N, 1].
-    :return: the rows of positive weight, with encoded labels.
+    :return: the rows of positive weight, with encoded labels; and how often each occurs: its weight
+        if all weights are whole numbers, else once.
     """
     Y, factors = encoding(Y)
-    weight = (weight * factors)[:, 0].astype(X.dtype)
-    check_weighs(weight)
-    used = weight > 0
-    return X[used], Y[used].astype(X.dtype), weight[used]
+    total = (weight * factors)[:, 0].astype(X.dtype)
+    check_weighs(total)
+    used = total > 0
+    whole = (weight == np.floor(weight)).all()
+    copies = weight[used, 0] if whole else np.ones(np.count_nonzero(used))
+    return (X[used], Y[used].astype(X.dtype), total[used]), copies
 
 
 def check_weighs(weight: AnyNDArray) -> None:
@@ -254,24 +260,24 @@ def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large tha
         raise ValueError(f"{what.format(overflown[0])} overflows: check the units")
 
 
-def merge_equal(data: Data) -> Data:
+def merge_equal(data: Data, copies: AnyNDArray) -> Data:
     """
     :param data: X [N, D], an array or SciPy's CSR; Y [N, 1]; weights [N].
-    :return: distinct rows in a sorted order, and the sums of their weights. Rounding then does not
-        depend on order or repetition. Too many rows are unchanged.
+    :param copies: [N], how often each row occurs.
+    :return: rows in a sorted order; equal rows are merged, except for `held_out.in_parts`. Rounding
+        then does not depend on order or repetition. Too many rows are unchanged.
     """
     X, Y, weight = data
     if X.shape[0] > MERGE_ROWS:
         return data
-    if scipy.sparse.issparse(X):
-        keys = _sparse_keys(X, Y[:, 0])
-        axis = None
-    else:
-        keys = np.column_stack([X, Y])
-        axis = 0
+    is_sparse = scipy.sparse.issparse(X)
+    keys = _sparse_keys(X, Y[:, 0]) if is_sparse else np.column_stack([X, Y])
+    axis = None if is_sparse else 0
     _, first, member = np.unique(keys, return_index=True, return_inverse=True, axis=axis)
-    sums = np.bincount(member.reshape(-1), weight).astype(weight.dtype)
-    return X[first], Y[first], sums
+    sums, counts = (np.bincount(member.reshape(-1), part) for part in (weight, copies))
+    rows, share = in_parts(None if is_sparse else X[first], Y[first], counts)
+    first = first[rows]
+    return X[first], Y[first], (sums[rows] * share).astype(weight.dtype)
 
 
 def _sparse_keys(X: Any, y: AnyNDArray) -> AnyNDArray:

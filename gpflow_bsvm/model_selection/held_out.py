@@ -41,6 +41,8 @@ NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
 #: Tolerance of the fits without a fold, relative to the ELBO.
 TOL = 3e-5
+#: More copies of a row than this have the same shares in the folds, up to rounding.
+MANY = 10**6
 #: In tempering, n rows have the weight n / (n + LITTLE).
 LITTLE = 100
 
@@ -85,8 +87,9 @@ def held_out_density(
     The mean of log p(y_n | rows of the other folds), with folds stratified by class: a general
     selection criterion.
 
-    Folds do not depend on the order of rows and columns or on the names of classes, and never
-    separate equal rows. A row alone in its class is never left out.
+    Folds do not depend on the order of rows and columns or on the names of classes. Equal rows may
+    be in different folds, because new rows may be equal to known rows. A row alone in its class is
+    never left out.
 
     :param fit: a function, called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
@@ -94,8 +97,8 @@ def held_out_density(
     :param enough_rows: stop after this many predicted rows.
     :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
-    :raise ValueError: if there are fewer distinct rows than folds (ignoring rows alone in their
-        class), if `num_folds` is below 2, or if `enough_rows` is below 1.
+    :raise ValueError: if there are fewer rows than folds (ignoring rows alone in their class), if
+        `num_folds` is below 2, or if `enough_rows` is below 1.
     """
     check_whole(1, enough_rows=enough_rows)
     X, Y = map(np.asarray, data)
@@ -200,15 +203,18 @@ class Refits:
     and models share computations, see `Refit`.
     """
 
-    def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray], like: Any) -> None:
+    def __init__(
+        self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray], like: Any, are_parts: bool
+    ) -> None:
         """
         :param data: X [N, D], Y [N, 1] and weights [N].
         :param like: a fitted model; fits start from the sites of its q.
+        :param are_parts: whether equal rows are parts of one row, see `in_parts`.
         """
         self._data = data
         self._sites: Sites = self._refit(like, None).sites
         X, Y, _ = data
-        self._folds = _folds(X, Y, NUM_FOLDS, seed=0, enough_rows=ENOUGH_ROWS)
+        self._folds = _folds(X, Y, NUM_FOLDS, 0, ENOUGH_ROWS, are_parts)
         self._best: tuple[float, Any] = -np.inf, None
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
@@ -264,40 +270,83 @@ def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
     return np.concatenate([test for _, test in folds])
 
 
-def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: the number of distinct rows to leave out; rows alone in a class do not count."""
-    _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
+def num_left_out(labels: AnyNDArray) -> int:
+    """:return: the number of rows to leave out: all but rows alone in their class."""
+    _, counts = np.unique(labels, return_counts=True)
     return int(counts[counts > 1].sum())
 
 
+def in_parts(
+    X: AnyNDArray | None, Y: AnyNDArray, counts: AnyNDArray
+) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    Put each copy of a row into one of `NUM_FOLDS` folds at random, so that a row which is held out
+    may have copies in the other folds, as a new row may. If all copies were held out together, rows
+    at the same x with other labels would teach a fit that the row's label is rare there.
+
+    :param X: [n, D], None to depend on the order of rows; Y: [n, 1]. No rows are equal.
+    :param counts: [n], the numbers of copies.
+    :return: the row of each part, and its share of the row's copies.
+    """
+    number = np.minimum(counts, MANY).astype(int)
+    order = np.flatnonzero(number > 1)
+    if X is not None and len(order):
+        order = order[_in_order(X[order], _codes(Y[order]))]
+    parts = np.outer(number, np.arange(NUM_FOLDS) == 0)
+    chance = np.full(NUM_FOLDS, 1 / NUM_FOLDS)
+    parts[order] = np.random.default_rng(0).multinomial(number[order], chance)
+    rows, fold = np.nonzero(parts)
+    return rows, parts[rows, fold] / number[rows]
+
+
 def _folds(
-    X: AnyNDArray, Y: AnyNDArray, num_folds: int, seed: int, enough_rows: float = np.inf
+    X: AnyNDArray,
+    Y: AnyNDArray,
+    num_folds: int,
+    seed: int,
+    enough_rows: float = np.inf,
+    are_parts: bool = False,
 ) -> list[tuple[AnyNDArray, AnyNDArray]]:
-    """:return: training and test rows of each necessary fold."""
+    """
+    :param are_parts: whether equal rows are parts of one row, for different folds.
+    :return: training and test rows of each necessary fold.
+    """
     check_whole(2, num_folds=num_folds)
-    code = np.unique(Y, return_inverse=True)[1].reshape(-1)  # beside words, X would become words
-    distinct, member = np.unique(np.column_stack([X, code]), axis=0, return_inverse=True)
-    folds = np.full(len(distinct), num_folds)  # the number of folds: in none
-    _, class_of, counts = np.unique(distinct[:, -1], return_inverse=True, return_counts=True)
-    # Rows with equal X are in the order of the mean places of their classes.
-    place = _places(distinct[:, :-1])
-    order = np.lexsort([(np.bincount(class_of, place) / counts)[class_of], place])
-    order = np.random.default_rng(seed).permutation(order)
-    order = order[counts[class_of[order]] > 1]
+    code = _codes(Y)
+    keys: AnyNDArray = np.column_stack([X, code])
+    member = np.arange(len(keys))
+    if are_parts:
+        keys, member = np.unique(keys, axis=0, return_inverse=True)
+    class_of = keys[:, -1].astype(int)
+    order = np.random.default_rng(seed).permutation(_in_order(keys[:, :-1], class_of))
     # Class after class, in the order in which they appear, so that their names do not matter.
-    present, first = np.unique(class_of[order], return_index=True)
-    turn = np.zeros(len(counts))
-    turn[present] = first
-    order = order[np.argsort(turn[class_of[order]], kind="stable")]
-    if len(order) < num_folds:
+    _, first = np.unique(class_of[order], return_index=True)
+    order = order[np.argsort(first[class_of[order]], kind="stable")]
+    rows = np.argsort(np.argsort(order)[member.reshape(-1)], kind="stable")  # parts in a row
+    rows = rows[(np.bincount(code) > 1)[code[rows]]]
+    if len(rows) < num_folds:
         raise ValueError(
-            f"{num_folds} folds need as many distinct rows (of classes with two or more), got "
-            f"{len(order)}"
+            f"{num_folds} folds need as many rows (of classes with two or more), got {len(rows)}"
         )
-    folds[order] = np.arange(len(order)) % num_folds
-    each = folds[member.reshape(-1)]
+    each = np.full(len(code), num_folds)  # the number of folds: in none
+    each[rows] = np.arange(len(rows)) % num_folds
     used = [k for k in range(num_folds) if (each < k).sum() < enough_rows]
     return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in used]
+
+
+def _codes(Y: AnyNDArray) -> AnyNDArray:
+    """:return: [N], classes as numbers from 0 on: beside words, X would become words."""
+    return np.unique(Y, return_inverse=True)[1].reshape(-1)
+
+
+def _in_order(X: AnyNDArray, code: AnyNDArray) -> AnyNDArray:
+    """
+    :return: rows in an order that does not depend on that of columns or on the names of classes.
+        Rows with equal X are in the order of the mean places of their classes.
+    """
+    place = _places(X)
+    mean = np.bincount(code, place) / np.bincount(code)
+    return np.lexsort([mean[code], place])
 
 
 def _places(X: AnyNDArray) -> AnyNDArray:

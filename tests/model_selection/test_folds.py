@@ -18,15 +18,60 @@ def members(X, Y, **options):
     return [{tuple(row) for row in rows[test]} for _, test in selection._folds(X, Y, 3, 0)]
 
 
-def test_folds_are_a_partition_that_keeps_equal_rows_together(data):
+def test_folds_are_a_stratified_partition_of_the_rows(data):
     X, Y = (np.concatenate([column, column[:20], column[:5]]) for column in data)
-    folds = members(X, Y)
-    assert set.union(*folds) == {tuple(row) for row in np.column_stack(data)}
-    assert sum(map(len, folds)) == len(data[0])  # no row's content in two folds
-    for train, test in selection._folds(X, Y, 3, 0):
+    folds = selection._folds(X, Y, 3, 0)
+    for train, test in folds:
         assert len(np.intersect1d(train, test)) == 0 and len(train) + len(test) == len(X)
-        share = Y[test].mean() - Y.mean()
-        assert abs(share) < 0.2  # stratified: up to rounding and repetitions
+        for label, count in zip(*np.unique(Y, return_counts=True)):
+            assert count // 3 <= (Y[test] == label).sum() <= -(-count // 3)
+    assert sorted(np.concatenate([test for _, test in folds])) == [*range(len(X))]
+
+
+def cells(labels=3):
+    """:return: 300 distinct rows of few values, in no order, and their numbers of copies."""
+    rng = np.random.default_rng(1)
+    rows = np.array([[a, b, c] for a in range(10) for b in range(10) for c in range(labels)])
+    rows = rng.permutation(rows).astype(float)
+    return rows[:, :2], rows[:, 2:], rng.integers(1, 5, len(rows))
+
+
+def test_parts_of_a_row_share_its_copies_and_are_in_different_folds():
+    X, Y, counts = cells()
+    rows, share = selection.in_parts(X, Y, counts)
+    np.testing.assert_allclose(np.bincount(rows, share), 1, rtol=1e-12)
+    copies = share * counts[rows]
+    np.testing.assert_allclose(copies, np.round(copies), rtol=1e-12)
+    assert (copies[counts[rows] == 1] == 1).all()
+    each = np.full(len(rows), -1)
+    for k, (_, test) in enumerate(selection._folds(X[rows], Y[rows], 3, 0, are_parts=True)):
+        each[test] = k
+    assert len(np.unique(np.column_stack([rows, each]), axis=0)) == len(rows)
+
+
+def test_copies_are_held_out_as_if_each_were_put_into_a_fold_at_random():
+    """A row that was always held out with all its copies taught fits that its label is rare."""
+    X, Y, _ = cells()
+    rows, _ = selection.in_parts(X, Y, np.full(len(X), 2))
+    separate = (np.bincount(rows) == 2).mean()  # probability 2/3
+    assert abs(separate - 2 / 3) < 3 * (2 / 9 / len(X)) ** 0.5  # standard errors
+    _, share = selection.in_parts(X, Y, np.full(len(X), 1e300))
+    np.testing.assert_allclose(share, 1 / 3, atol=0.002)  # four deviations of a million copies
+
+
+def test_parts_depend_on_no_order_of_rows_or_columns_and_on_no_names():
+    X, Y, counts = cells()
+    rows, share = selection.in_parts(X, Y, counts)
+    order = np.random.default_rng(0).permutation(len(X))
+    for other in (
+        selection.in_parts(X[:, ::-1], Y, counts),
+        selection.in_parts(X, np.array(["c", "a", "b"])[Y.astype(int)], counts),
+    ):
+        assert all(map(np.array_equal, other, (rows, share)))
+    again, shares = selection.in_parts(X[order], Y[order], counts[order])
+    expected = np.concatenate([share[rows == row] for row in order])
+    np.testing.assert_array_equal(shares, expected)
+    assert list(again) == list(np.repeat(np.arange(len(X)), np.bincount(rows)[order]))
 
 
 def test_folds_do_not_depend_on_the_order_of_the_rows(data):
@@ -91,4 +136,4 @@ def test_bad_folds(data):
     each[1] = 0
     with pytest.raises(ValueError, match=r"3 folds need .* with two or more\), got 2$"):
         selection.held_out_density(None, (X, each), num_folds=3)
-    assert selection.num_left_out((X, each)) == 2
+    assert selection.num_left_out(each) == 2

@@ -219,7 +219,7 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
         seen.append((float(model.likelihood.penalty.numpy()), model.kernel.lengthscales.numpy()))
         return Lead(2 * len(seen))
 
-    monkeypatch.setattr(selection, "Refits", lambda data, like: density)
+    monkeypatch.setattr(selection, "Refits", lambda data, like, are_parts: density)
     monkeypatch.setattr(choice, "choose_scale", lambda *_: None)
     auto = specify(learn_kernel=True)
     choice.choose(auto, HINGES, (X, Y, ones))
