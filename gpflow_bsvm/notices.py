@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from types import FrameType
 
@@ -41,6 +41,12 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
             outermost = level
         frame = frame.f_back
     warnings.warn(_WORDS.get()(text), category, stacklevel=outermost + 1)
+
+
+def repeat(told: Iterable[warnings.WarningMessage]) -> None:
+    """Give warnings that were recorded again, for the same lines."""
+    for one in told:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 @contextlib.contextmanager
