@@ -95,10 +95,13 @@ def held_out_density(
     :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
     :raise ValueError: if there are fewer distinct rows than folds (ignoring rows alone in their
-        class), if `num_folds` is below 2, or if `enough_rows` is below 1.
+        class), if X and Y have other shapes, if `num_folds` is below 2, or if `enough_rows` is
+        below 1.
     """
     check_whole(1, enough_rows=enough_rows)
     X, Y = map(np.asarray, data)
+    if X.ndim != 2 or Y.shape not in ((len(X),), (len(X), 1)):
+        raise ValueError(f"X must be [N, D] and Y [N, 1], got shapes {X.shape} and {Y.shape}")
     weight = check_weights(sample_weight, len(X))[:, 0]
     folds = _folds(X, Y, num_folds, seed, enough_rows)
     log_p = []
@@ -291,8 +294,8 @@ def _folds(
     order = order[np.argsort(turn[class_of[order]], kind="stable")]
     if len(order) < num_folds:
         raise ValueError(
-            f"{num_folds} folds need as many distinct rows (of classes with two or more), got "
-            f"{len(order)}"
+            f"{num_folds} folds need as many distinct rows of labels that occur twice or more, got "
+            f"{len(order)} such rows of {len(distinct)}; labels must be discrete: round numbers"
         )
     folds[order] = np.arange(len(order)) % num_folds
     each = folds[member.reshape(-1)]
