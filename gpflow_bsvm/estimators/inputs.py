@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import gpflow
@@ -86,19 +87,36 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
         raise type(error)(f"{first} {advice}") from None
 
 
-def warn_of_digits(X: Any, dtype: Any) -> None:
+def warn_of_digits(
+    values: Any, dtype: Any, name: str = "X", advice: str = "leave out columns of keys"
+) -> None:
     """Warn of whole numbers in an array or a data frame that have too many digits for `dtype`."""
-    if hasattr(X, "select_dtypes"):
-        parts = [X.select_dtypes("integer")]
+    if hasattr(values, "select_dtypes"):
+        whole = values.select_dtypes("integer")
+        holes = whole.isna().any().to_numpy(bool)
+        parts = [whole.iloc[:, n].dropna() for n in np.flatnonzero(holes)]
+        of_objects = (values.dtypes == "object").to_numpy()
+        parts += [whole.loc[:, ~holes], values.loc[:, of_objects]]
     else:  # PyArrow lists columns, Polars their names
-        parts = [X[one] if isinstance(one, str) else one for one in getattr(X, "columns", [X])]
-    arrays = [part for part in map(np.asarray, parts) if part.dtype.kind in "iu" and part.size]
-    largest = max((max(int(one.max()), -int(one.min())) for one in arrays), default=0)
+        columns = getattr(values, "columns", [values])
+        parts = [values[one] if isinstance(one, str) else one for one in columns]
+    largest = max(map(_largest_whole, parts), default=0)
     if largest > int(2 / np.finfo(dtype).eps):
         warn(
-            f"X holds a whole number of size {largest}, which has too many digits for "
-            f"{np.dtype(dtype).name}: close values become equal; leave out columns of keys"
+            f"{name} holds a whole number of size {largest}, which has too many digits for "
+            f"{np.dtype(dtype).name}: close values become equal; {advice}"
         )
+
+
+def _largest_whole(part: Any) -> int:
+    """:return: the largest size of a whole number in an array, or 0."""
+    known = getattr(part, "drop_null", getattr(part, "drop_nulls", lambda: part))
+    array = np.asarray(known())
+    if array.dtype.kind == "O":
+        array = np.array([one for one in array.flat if isinstance(one, Integral)], object)
+    elif array.dtype.kind not in "iu":
+        return 0
+    return max(int(array.max()), -int(array.min())) if array.size else 0
 
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:
@@ -118,7 +136,8 @@ def counted(X: Any, Y: AnyNDArray, weight: AnyNDArray, encoding: Encoding) -> Da
     Y, factors = encoding(Y)
     weight = (weight * factors)[:, 0].astype(X.dtype)
     check_weighs(weight)
-    used = weight > 0
+    # A slice does not copy X.
+    used = slice(None) if weight.all() else weight > 0
     return X[used], Y[used].astype(X.dtype), weight[used]
 
 
@@ -242,7 +261,8 @@ def scale(scaler: StandardScaler | None, X: Any) -> Any:
         return SparseRows(X if scaler is None else scaler.transform(X))
     shift, factor = shift_and_scale(scaler, X.shape[1])
     with np.errstate(all="ignore"):
-        X = (X - shift) / factor  # `scaler.transform` would check X again, which takes long
+        X = X - shift  # `scaler.transform` would check X again, which takes long
+        X /= factor
     refuse_overflow(X)
     return np.asarray(X, dtype=gpflow.config.default_float())
 

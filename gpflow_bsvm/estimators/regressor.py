@@ -190,6 +190,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
             warn(_CONSTANT)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
+        inputs.warn_of_digits(y, self._how["dtype"], "y", "subtract a constant")
         y = check_are_numbers(y)
         X, y = inputs.validated(self, X, y, reset=reset, y_numeric=True)
         return X, np.asarray(y, gpflow.config.default_float())

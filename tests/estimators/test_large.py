@@ -1,5 +1,6 @@
 """`BSVMClassifier` of rows that are read piece by piece."""
 
+import tracemalloc
 from functools import partial
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.engine.natural import Natural
-from gpflow_bsvm.estimators import large
+from gpflow_bsvm.estimators import inputs, large
 from gpflow_bsvm.estimators.labels import numbered
 from gpflow_bsvm.estimators.large import CHUNK_ROWS, Rows, prepared
 
@@ -344,3 +345,16 @@ def test_a_bad_row_late_in_a_file_changes_nothing(data, tmp_path):
     model.fit(good, checkpoint=directory)
     for found, wanted in zip(state(model.model_), state(before["model_"])):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_rows_in_memory_are_copied_once():
+    X = np.random.default_rng(0).normal(size=(2000, 50))
+    weight = np.ones((2000, 1))
+    same, *_ = inputs.counted(X, weight, weight, lambda Y: (Y, 1.0))
+    assert np.shares_memory(same, X)
+    scaler = StandardScaler().fit(X)
+    tracemalloc.start()
+    inputs.scale(scaler, X)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.5 * X.nbytes

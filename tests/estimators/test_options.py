@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 import gpflow_bsvm as gb
 from gpflow_bsvm import notices
 from gpflow_bsvm.engine import projection
+from gpflow_bsvm.estimators import inputs
 from gpflow_bsvm.estimators.options import SAID, OptionError, check_options, in_words_of_estimators
 from gpflow_bsvm.inference import cavi, outcome
 
@@ -55,6 +56,19 @@ def test_whole_numbers_with_too_many_digits_are_said(kind):
     rows = X if make is None else make({"key": X[:, 0], "value": X[:, 1] / 2})
     with pytest.warns(UserWarning, match="9007199254740993, which has too many digits for float64"):
         fixed(num_inducing=2).fit(rows, y)
+
+
+@pytest.mark.parametrize("kind", ["objects", "object", "Int64", "int64[pyarrow]", "a table"])
+def test_whole_numbers_beside_missing_ones_or_others_are_said_too(kind):
+    keys = [None, *[2**53 + 1, 2**53] * 10]
+    if kind == "objects":
+        rows = np.array([[key, 0.5] for key in keys], object)
+    elif kind == "a table":
+        rows = pytest.importorskip("pyarrow").table({"key": keys, "value": [0.5] * 21})
+    else:
+        rows = pd.DataFrame({"key": pd.Series(keys, dtype=kind), "value": 0.5})
+    with pytest.warns(UserWarning, match="X holds a whole number of size 9007199254740993, which"):
+        inputs.warn_of_digits(rows, float)
 
 
 @pytest.mark.parametrize("kind", [fixed, gb.BSVMRegressor])
