@@ -17,6 +17,8 @@ from .batch import Origin, SparseRows
 
 #: The origin of a complete data set.
 _WHOLE = Origin()
+#: The largest weight. With more repetitions of a row, float64 no longer holds what others add.
+MOST_WEIGHT = 1e15
 
 
 def as_array(values: Any, name: str) -> AnyNDArray:
@@ -155,7 +157,8 @@ def check_weights(
 ) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones if None.
-    :raise ValueError: unless they are N finite non-negative numbers; all may be 0 in a minibatch.
+    :raise ValueError: unless they are N numbers from 0 to `MOST_WEIGHT`; all may be 0 in a
+        minibatch.
     """
     dtype = gpflow.config.default_float()
     if sample_weight is None:
@@ -170,11 +173,11 @@ def check_weights(
         raise ValueError(
             f"sample_weight must be {num_rows} numbers, one for each row: {error}"
         ) from error
-    wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= MOST_WEIGHT)))
     if len(wrong):
         raise ValueError(
-            f"sample_weight must be finite and non-negative, got {weights[wrong[0], 0]} "
-            f"({origin.row(wrong[0])})"
+            f"sample_weight must be finite, non-negative and at most {MOST_WEIGHT:.0e}, got "
+            f"{weights[wrong[0], 0]} ({origin.row(wrong[0])}): a weight is a number of repetitions"
         )
     if not weights.any() and not minibatch:
         raise ValueError("sample_weight must not be all zero: no row would count")
