@@ -10,6 +10,7 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
+from sklearn import config_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
@@ -258,7 +259,8 @@ def scale(scaler: StandardScaler | None, X: Any) -> Any:
     if scipy.sparse.issparse(X):
         if scaler is not None and scaler.with_mean:
             raise ValueError("X is sparse, but was dense in the fit: give X.toarray()")
-        return SparseRows(X if scaler is None else scaler.transform(X))
+        with config_context(transform_output="default"):  # a data frame cannot be sparse
+            return SparseRows(X if scaler is None else scaler.transform(X))
     shift, factor = shift_and_scale(scaler, X.shape[1])
     with np.errstate(all="ignore"):
         X = X - shift  # `scaler.transform` would check X again, which takes long

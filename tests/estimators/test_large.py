@@ -232,6 +232,9 @@ def test_bad_rows(data):
     with pytest.raises(ValueError, match=r"150 different labels .*, such as .* to be regressed"):
         make().fit(blocks(X, X[:, :1]))
     fitted = make().fit(blocks(X, Y))
+    for ask in (make().fit, fitted.predict):
+        with pytest.raises(TypeError, match=r"'rows\.csv' is a path: use .*CSVFiles"):
+            ask("rows.csv")
     with pytest.raises(ValueError, match="X has 1 columns, but training had 2"):
         fitted.predict(blocks(X[:, :1], Y))
 
