@@ -164,11 +164,9 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         new = copy.copy(self)
         if classes is not None:
             told = labels.told_classes(classes, self._ordinal)
-            known: AnyNDArray = getattr(self, "classes_", told)
-            known = known if self._ordinal else np.unique(known)
             if not hasattr(self, "model_"):
                 new._told = told
-            elif told.tolist() != known.tolist():
+            elif [*told] != [*labels.told_classes(self.classes_, self._ordinal)]:
                 raise ValueError(
                     f"classes {told.tolist()} differ from the classes in the first call, "
                     f"{self.classes_.tolist()}: name all classes in the first call"

@@ -166,19 +166,16 @@ def medians(X: AnyNDArray, weight: AnyNDArray, kernel: Any) -> AnyNDArray:
         columns of codes), and 1 for columns that need an indicator column.
     """
     missing = np.isnan(X)
-    known = [_median(X[there, c], weight[there]) for c, there in enumerate(~missing.T)]
-    fill = np.stack([known, missing.any(axis=0)])
+    fill = np.stack([np.zeros(X.shape[1]), missing.any(axis=0)])  # 0 if no value is known
+    for c in np.flatnonzero(~missing.all(axis=0)):
+        there = ~missing[:, c]
+        fill[0, c] = symmetric_quantiles(X[there, c], weight[there], (0.5,))[0]
     codes = [c for c in unscaled_columns(kernel, filled(X, fill), fill) if c < X.shape[1]]
     for code in codes:
         values, place = np.unique(X[:, code], return_inverse=True)  # NaN comes last
         often = np.bincount(place, np.where(missing[:, code], 0.0, weight))
         fill[0, code] = np.nan_to_num(values[np.argmax(often)])
     return fill
-
-
-def _median(values: AnyNDArray, weight: AnyNDArray) -> float:
-    """:return: the median, or 0 of no values."""
-    return float(symmetric_quantiles(values, weight, (0.5,))[0]) if len(values) else 0.0
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:

@@ -13,6 +13,7 @@ from gpflow_bsvm.estimators.specification import Specification, make_model
 from gpflow_bsvm.estimators.training import InitialModel, initial_model, told_apart
 from gpflow_bsvm.inducing_points import greedy_variance
 from gpflow_bsvm.inference import CAVI, History
+from gpflow_bsvm.notices import warn
 from gpflow_bsvm.prediction import calibrate
 
 
@@ -116,7 +117,7 @@ def test_only_the_model_that_is_kept_warns(rows, density, kept, monkeypatch):
     """Both where M grows and for a steeper hinge."""
 
     def fit_q(spec, model, rows, *about, **kind):
-        warnings.warn(f"{model.q_shape[1]} points", UserWarning, stacklevel=1)
+        warn(f"{model.q_shape[1]} points")
         return History(converged=True)
 
     monkeypatch.setattr(training, "fit_q", fit_q)
