@@ -277,6 +277,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :return: the weights [N] that a fit gives to these rows, including `class_weight`; None for
             rows read piece by piece, which include their weights.
         """
+        check_is_fitted(self)
         X, y = rows if isinstance(rows, tuple | list) else (rows, None)
         if source_of(X, y) is not None:
             return None

@@ -212,8 +212,9 @@ def test_a_fit_that_fails_leaves_the_one_before(moons, error):
     first = fixed(num_inducing=15, **wrong)
     with pytest.raises(error):
         first.fit(X, y)
-    with pytest.raises(NotFittedError):
-        first.predict(X)
+    for ask in (first.predict, lambda X: first.weights_in_fit((X, y))):
+        with pytest.raises(NotFittedError):
+            ask(X)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
