@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from numbers import Integral
 from typing import Any
 
 import gpflow
@@ -13,6 +14,7 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.labels import as_column, check_labels, class_numbers
+from ..notices import warn
 from .batch import Origin, SparseRows
 
 #: The origin of a complete data set.
@@ -66,6 +68,37 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
                 remedy = "correct or drop such rows first"
         raise ValueError(f"{name} holds {what}; {remedy}")
     return array
+
+
+def warn_of_digits(values: Any, dtype: Any, name: str = "X") -> None:
+    """Warn of whole numbers in an array or a data frame that have too many digits for `dtype`."""
+    if hasattr(values, "select_dtypes"):
+        whole = values.select_dtypes("integer")
+        holes = whole.isna().any().to_numpy(bool)
+        parts = [whole.iloc[:, n].dropna() for n in np.flatnonzero(holes)]
+        of_objects = (values.dtypes == "object").to_numpy()
+        parts += [whole.loc[:, ~holes], values.loc[:, of_objects]]
+    else:  # PyArrow lists columns, Polars their names
+        columns = getattr(values, "columns", [values])
+        parts = [values[one] if isinstance(one, str) else one for one in columns]
+    largest = max(map(_largest_whole, parts), default=0)
+    if largest > int(2 / np.finfo(dtype).eps):
+        advice = "leave out columns of keys" if name == "X" else "subtract a constant"
+        warn(
+            f"{name} holds a whole number of size {largest}, which has too many digits for "
+            f"{np.dtype(dtype).name}: close values become equal; {advice}"
+        )
+
+
+def _largest_whole(part: Any) -> int:
+    """:return: the largest size of a whole number in an array, or 0."""
+    known = getattr(part, "drop_null", getattr(part, "drop_nulls", lambda: part))
+    array = np.asarray(known())
+    if array.dtype.kind == "O":
+        array = np.array([one for one in array.flat if isinstance(one, Integral)], object)
+    elif array.dtype.kind not in "iu":
+        return 0
+    return max(int(array.max()), -int(array.min())) if array.size else 0
 
 
 def has_masked(values: Any) -> bool:

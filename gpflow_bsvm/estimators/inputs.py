@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import gpflow
@@ -15,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
-from ..data.checks import has_masked
+from ..data.checks import has_masked, warn_of_digits
 from ..notices import warn
 from ..tables.paths import listed
 from .columns import shift_and_scale, unscaled_columns
@@ -86,38 +85,6 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
         else:
             raise
         raise type(error)(f"{first} {advice}") from None
-
-
-def warn_of_digits(
-    values: Any, dtype: Any, name: str = "X", advice: str = "leave out columns of keys"
-) -> None:
-    """Warn of whole numbers in an array or a data frame that have too many digits for `dtype`."""
-    if hasattr(values, "select_dtypes"):
-        whole = values.select_dtypes("integer")
-        holes = whole.isna().any().to_numpy(bool)
-        parts = [whole.iloc[:, n].dropna() for n in np.flatnonzero(holes)]
-        of_objects = (values.dtypes == "object").to_numpy()
-        parts += [whole.loc[:, ~holes], values.loc[:, of_objects]]
-    else:  # PyArrow lists columns, Polars their names
-        columns = getattr(values, "columns", [values])
-        parts = [values[one] if isinstance(one, str) else one for one in columns]
-    largest = max(map(_largest_whole, parts), default=0)
-    if largest > int(2 / np.finfo(dtype).eps):
-        warn(
-            f"{name} holds a whole number of size {largest}, which has too many digits for "
-            f"{np.dtype(dtype).name}: close values become equal; {advice}"
-        )
-
-
-def _largest_whole(part: Any) -> int:
-    """:return: the largest size of a whole number in an array, or 0."""
-    known = getattr(part, "drop_null", getattr(part, "drop_nulls", lambda: part))
-    array = np.asarray(known())
-    if array.dtype.kind == "O":
-        array = np.array([one for one in array.flat if isinstance(one, Integral)], object)
-    elif array.dtype.kind not in "iu":
-        return 0
-    return max(int(array.max()), -int(array.min())) if array.size else 0
 
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:

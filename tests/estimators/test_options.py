@@ -17,8 +17,8 @@ from sklearn.model_selection import GridSearchCV
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import notices
+from gpflow_bsvm.data.checks import warn_of_digits
 from gpflow_bsvm.engine import projection
-from gpflow_bsvm.estimators import inputs
 from gpflow_bsvm.estimators.options import SAID, OptionError, check_options, in_words_of_estimators
 from gpflow_bsvm.inference import cavi, outcome
 
@@ -68,7 +68,13 @@ def test_whole_numbers_beside_missing_ones_or_others_are_said_too(kind):
     else:
         rows = pd.DataFrame({"key": pd.Series(keys, dtype=kind), "value": 0.5})
     with pytest.warns(UserWarning, match="X holds a whole number of size 9007199254740993, which"):
-        inputs.warn_of_digits(rows, float)
+        warn_of_digits(rows, float)
+
+
+def test_whole_numbers_of_blocks_are_said_too():
+    rows = np.array([[2**53 + 1, 1], [2**53, 2]] * 10)
+    with pytest.warns(UserWarning, match="X holds a whole number of size 9007199254740993, which"):
+        fixed(num_inducing=2).fit(gb.data.Blocks([(rows, rows[:, 1:] - 1)]))
 
 
 @pytest.mark.parametrize("kind", [fixed, gb.BSVMRegressor])
