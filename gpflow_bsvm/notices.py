@@ -19,6 +19,9 @@ _LOG = re.compile(
     rb"To enable the following instructions"
 )
 _WORDS: ContextVar[Callable[[str], str]] = ContextVar("words", default=str)
+#: Arguments of `warn`.
+Held = list[tuple[str, type[Warning]]]
+_HELD: ContextVar[Held | None] = ContextVar("held", default=None)
 
 
 @contextlib.contextmanager
@@ -31,8 +34,22 @@ def told_by(words: Callable[[str], str]) -> Iterator[None]:
         _WORDS.reset(before)
 
 
+@contextlib.contextmanager
+def held() -> Iterator[Held]:
+    """Hold warnings back, in a list. (Python's own context would be that of all threads.)"""
+    found = Held()
+    before = _HELD.set(found)
+    try:
+        yield found
+    finally:
+        _HELD.reset(before)
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that calls the package, through any number of functions and decorators."""
+    if (others := _HELD.get()) is not None:
+        others.append((text, category))
+        return
     frame: FrameType | None = sys._getframe(1)
     level = outermost = 1
     while frame is not None:

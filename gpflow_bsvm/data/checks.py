@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from numbers import Integral
 from typing import Any
 
 import gpflow
@@ -13,10 +14,13 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.labels import as_column, check_labels, class_numbers
+from ..notices import warn
 from .batch import Origin, SparseRows
 
 #: The origin of a complete data set.
 _WHOLE = Origin()
+#: The largest weight. With more repetitions of a row, float64 no longer holds what others add.
+MOST_WEIGHT = 1e15
 
 
 def as_array(values: Any, name: str) -> AnyNDArray:
@@ -64,6 +68,37 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
                 remedy = "correct or drop such rows first"
         raise ValueError(f"{name} holds {what}; {remedy}")
     return array
+
+
+def warn_of_digits(values: Any, dtype: Any, name: str = "X") -> None:
+    """Warn of whole numbers in an array or a data frame that have too many digits for `dtype`."""
+    if hasattr(values, "select_dtypes"):
+        whole = values.select_dtypes("integer")
+        holes = whole.isna().any().to_numpy(bool)
+        parts = [whole.iloc[:, n].dropna() for n in np.flatnonzero(holes)]
+        of_objects = (values.dtypes == "object").to_numpy()
+        parts += [whole.loc[:, ~holes], values.loc[:, of_objects]]
+    else:  # PyArrow lists columns, Polars their names
+        columns = getattr(values, "columns", [values])
+        parts = [values[one] if isinstance(one, str) else one for one in columns]
+    largest = max(map(_largest_whole, parts), default=0)
+    if largest > int(2 / np.finfo(dtype).eps):
+        advice = "leave out columns of keys" if name == "X" else "subtract a constant"
+        warn(
+            f"{name} holds a whole number of size {largest}, which has too many digits for "
+            f"{np.dtype(dtype).name}: close values become equal; {advice}"
+        )
+
+
+def _largest_whole(part: Any) -> int:
+    """:return: the largest size of a whole number in an array, or 0."""
+    known = getattr(part, "drop_null", getattr(part, "drop_nulls", lambda: part))
+    array = np.asarray(known())
+    if array.dtype.kind == "O":
+        array = np.array([one for one in array.flat if isinstance(one, Integral)], object)
+    elif array.dtype.kind not in "iu":
+        return 0
+    return max(int(array.max()), -int(array.min())) if array.size else 0
 
 
 def has_masked(values: Any) -> bool:
@@ -155,7 +190,8 @@ def check_weights(
 ) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones if None.
-    :raise ValueError: unless they are N finite non-negative numbers; all may be 0 in a minibatch.
+    :raise ValueError: unless they are N numbers from 0 to `MOST_WEIGHT`; all may be 0 in a
+        minibatch.
     """
     dtype = gpflow.config.default_float()
     if sample_weight is None:
@@ -170,11 +206,11 @@ def check_weights(
         raise ValueError(
             f"sample_weight must be {num_rows} numbers, one for each row: {error}"
         ) from error
-    wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= MOST_WEIGHT)))
     if len(wrong):
         raise ValueError(
-            f"sample_weight must be finite and non-negative, got {weights[wrong[0], 0]} "
-            f"({origin.row(wrong[0])})"
+            f"sample_weight must be finite, non-negative and at most {MOST_WEIGHT:.0e}, got "
+            f"{weights[wrong[0], 0]} ({origin.row(wrong[0])}): a weight is a number of repetitions"
         )
     if not weights.any() and not minibatch:
         raise ValueError("sample_weight must not be all zero: no row would count")

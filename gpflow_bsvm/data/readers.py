@@ -23,7 +23,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from .batch import Batch, Origin, Piece, digests, regrouped
-from .checks import check_dtype, check_weights, refuse_masked
+from .checks import check_dtype, check_weights, refuse_masked, warn_of_digits
 from .sources import Source, View, closed_at_end, prefetched
 
 #: With more distinct labels than this, labels are not classes, and are not checked together.
@@ -220,6 +220,7 @@ def _as_numbers(values: Any, name: str) -> AnyNDArray:
     array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}")
+    warn_of_digits(array, gpflow.default_float(), name)
     return np.asarray(array, gpflow.default_float())
 
 

@@ -29,7 +29,7 @@ from ..notices import told_by
 from . import inputs
 from .choice import Candidate, chosen_model
 from .columns import Attributes, unscaled_columns
-from .labels import Encoding, check_known
+from .labels import Encoding, check_known, known_labels
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
 from .options import check_options, in_words_of_estimators, refuse_parts
 from .specification import Data, Specification
@@ -266,8 +266,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if labelled:
             if y is None:
                 raise ValueError("labels are needed: give a pair (X, y)")
-            check_known(y)
-            Y, _ = self._encoding()(np.ravel(y)[:, None])
+            Y, _ = self._encoding()(known_labels(y)[:, None])
             return self.as_model_sees(X), Y.astype(gpflow.config.default_float())
         if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
             raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
@@ -281,10 +280,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :return: the weights [N] that a fit gives to these rows, including `class_weight`; None for
             rows read piece by piece, which include their weights.
         """
+        check_is_fitted(self)
         X, y = rows if isinstance(rows, tuple | list) else (rows, None)
         if source_of(X, y) is not None:
             return None
-        y = np.ravel(y)
+        y = known_labels(y)
         weight = inputs.repetitions(check_weights(sample_weight, len(y)))
         return (weight * self._encoding()(y[:, None])[1])[:, 0]
 

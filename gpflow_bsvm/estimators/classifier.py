@@ -15,10 +15,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints.directory import Directory
+from ..data.checks import MOST_WEIGHT
 from ..likelihoods import Hinge
 from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
-from ..tables.labels import check_are_classes, class_list
+from ..tables.labels import check_are_classes
 from . import inputs, labels
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
@@ -98,7 +99,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     :param random_state: seed for drawing rows: to learn the kernel (from more than 2000 rows), and
         to sample rows not in memory (more than 20 000). A fit also depends slightly on the order
         and signs of columns and on constant columns, through k-means, the kernel's prior and the
-        start of its search. With few rows, this changes probabilities by a few hundredths.
+        start of its search. With few rows, this changes probabilities by a few hundredths; a few
+        of them by up to .2, if held-out rows then select another penalty.
     :param chunk_rows: number of rows per chunk in predictions; None: as many as memory allows.
     :param verbose: show the current stage of the fit in one line.
     :ivar classes_: all labels, even of rows with weight 0, in the column order of `predict_proba`.
@@ -161,12 +163,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
             )
         new = copy.copy(self)
         if classes is not None:
-            told = np.asarray(class_list(classes)) if self._ordinal else np.unique(classes)
-            known = getattr(self, "classes_", told)
-            known = known if self._ordinal else np.unique(known)
+            told = labels.told_classes(classes, self._ordinal)
             if not hasattr(self, "model_"):
                 new._told = told
-            elif told.tolist() != known.tolist():
+            elif [*told] != [*labels.told_classes(self.classes_, self._ordinal)]:
                 raise ValueError(
                     f"classes {told.tolist()} differ from the classes in the first call, "
                     f"{self.classes_.tolist()}: name all classes in the first call"
@@ -260,9 +260,9 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
             weights = getattr(self, "_balance", np.ones(len(self.classes_)))
         else:
             weights = labels.told_weights(self.class_weight or {}, self.classes_)
-        if not (np.isfinite(weights) & (weights >= 0)).all():
+        if not ((weights >= 0) & (weights <= MOST_WEIGHT)).all():
             given = dict(zip(self.classes_.tolist(), weights.tolist()))
-            raise ValueError(f"class_weight must be finite numbers of at least 0, got {given}")
+            raise ValueError(f"class_weight must be from 0 to {MOST_WEIGHT:.0e}, got {given}")
         return partial(labels.numbered, values=values, weights=weights)
 
     def _predicted(self, X: Any) -> AnyNDArray:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine.projection import check_codes, values_of
 from ..models.linear import WeightKernel
 from ..notices import warn
+from .labels import with_numpy_type
 
 #: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
@@ -131,7 +132,7 @@ class Scored:
                 "score needs y, the labels of X, also if X are files: give score(X, y), or use "
                 "gpflow_bsvm.prediction.predict_log_density(estimator, rows), which reads labels"
             )
-        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        return float(super().score(X, with_numpy_type(y), sample_weight))  # type: ignore[misc]
 
 
 class Attributes:

@@ -9,11 +9,12 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
+from sklearn import config_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
-from ..data.checks import has_masked
+from ..data.checks import has_masked, warn_of_digits
 from ..model_selection.held_out import in_parts
 from ..notices import warn
 from ..tables.paths import listed
@@ -87,21 +88,6 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
         raise type(error)(f"{first} {advice}") from None
 
 
-def warn_of_digits(X: Any, dtype: Any) -> None:
-    """Warn of whole numbers in an array or a data frame that have too many digits for `dtype`."""
-    if hasattr(X, "select_dtypes"):
-        parts = [X.select_dtypes("integer")]
-    else:  # PyArrow lists columns, Polars their names
-        parts = [X[one] if isinstance(one, str) else one for one in getattr(X, "columns", [X])]
-    arrays = [part for part in map(np.asarray, parts) if part.dtype.kind in "iu" and part.size]
-    largest = max((max(int(one.max()), -int(one.min())) for one in arrays), default=0)
-    if largest > int(2 / np.finfo(dtype).eps):
-        warn(
-            f"X holds a whole number of size {largest}, which has too many digits for "
-            f"{np.dtype(dtype).name}: close values become equal; leave out columns of keys"
-        )
-
-
 def repetitions(weight: AnyNDArray) -> AnyNDArray:
     """
     :return: weights as numbers of repetitions. Weights with sum 1 (AdaBoost) are multiplied by the
@@ -122,9 +108,10 @@ def counted(
     Y, factors = encoding(Y)
     total = (weight * factors)[:, 0].astype(X.dtype)
     check_weighs(total)
-    used = total > 0
+    # A slice does not copy X.
+    used = slice(None) if total.all() else total > 0
     whole = (weight == np.floor(weight)).all()
-    copies = weight[used, 0] if whole else np.ones(np.count_nonzero(used))
+    copies = (weight if whole else np.ones_like(weight))[used, 0]
     return (X[used], Y[used].astype(X.dtype), total[used]), copies
 
 
@@ -152,19 +139,16 @@ def medians(X: AnyNDArray, weight: AnyNDArray, kernel: Any) -> AnyNDArray:
         columns of codes), and 1 for columns that need an indicator column.
     """
     missing = np.isnan(X)
-    known = [_median(X[there, c], weight[there]) for c, there in enumerate(~missing.T)]
-    fill = np.stack([known, missing.any(axis=0)])
+    fill = np.stack([np.zeros(X.shape[1]), missing.any(axis=0)])  # 0 if no value is known
+    for c in np.flatnonzero(~missing.all(axis=0)):
+        there = ~missing[:, c]
+        fill[0, c] = symmetric_quantiles(X[there, c], weight[there], (0.5,))[0]
     codes = [c for c in unscaled_columns(kernel, filled(X, fill), fill) if c < X.shape[1]]
     for code in codes:
         values, place = np.unique(X[:, code], return_inverse=True)  # NaN comes last
         often = np.bincount(place, np.where(missing[:, code], 0.0, weight))
         fill[0, code] = np.nan_to_num(values[np.argmax(often)])
     return fill
-
-
-def _median(values: AnyNDArray, weight: AnyNDArray) -> float:
-    """:return: the median, or 0 of no values."""
-    return float(symmetric_quantiles(values, weight, (0.5,))[0]) if len(values) else 0.0
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:
@@ -245,10 +229,12 @@ def scale(scaler: StandardScaler | None, X: Any) -> Any:
     if scipy.sparse.issparse(X):
         if scaler is not None and scaler.with_mean:
             raise ValueError("X is sparse, but was dense in the fit: give X.toarray()")
-        return SparseRows(X if scaler is None else scaler.transform(X))
+        with config_context(transform_output="default"):  # a data frame cannot be sparse
+            return SparseRows(X if scaler is None else scaler.transform(X))
     shift, factor = shift_and_scale(scaler, X.shape[1])
     with np.errstate(all="ignore"):
-        X = (X - shift) / factor  # `scaler.transform` would check X again, which takes long
+        X = X - shift  # `scaler.transform` would check X again, which takes long
+        X /= factor
     refuse_overflow(X)
     return np.asarray(X, dtype=gpflow.config.default_float())
 

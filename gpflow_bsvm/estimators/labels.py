@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..data.checks import has_masked
 from ..notices import warn
+from ..tables.labels import class_list
 from ..tables.paths import listed
 
 #: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
@@ -44,26 +44,44 @@ def check_known(y: Any) -> None:
         raise ValueError(f"y has no label (None, NaN, NaT or NA) in {which}: leave out such rows")
 
 
+def known_labels(y: Any) -> AnyNDArray:
+    """:return: [N], labels as in a fit; raises as `check_known`."""
+    check_known(y)
+    return np.ravel(with_numpy_type(y))
+
+
 def with_numpy_type(y: Any) -> Any:
     """
     :return: y, with NumPy's integers or truth values in place of pandas' nullable types and
         categories, which scikit-learn converts to floats: True to 1.0, and large integers to their
-        neighbors. A list of strings and other labels, or of integers beyond int64, becomes objects,
-        because NumPy would convert all of them to strings, or to floats.
+        neighbors. A list that NumPy would change becomes objects: strings beside other labels,
+        members of a string enumeration, or integers that floats do not hold.
     """
     if hasattr(y, "columns") and len(y.columns) == 1:
         return type(y)({name: with_numpy_type(y[name]) for name in y.columns})
     if isinstance(y, list | tuple):
-        mixed = len({isinstance(label, str) for label in y}) > 1
-        large = any(isinstance(label, Integral) and int(label) >= 2**63 for label in y)
-        lossy = mixed or (large and np.asarray(y).dtype.kind == "f")
-        return np.asarray(y, object) if lossy else y
+        array = np.asarray(y)
+        may_differ = array.dtype.kind in "fSU" and array.ndim == 1
+        return np.asarray(y, object) if may_differ and array.tolist() != [*y] else y
     dtype = getattr(y, "dtype", None)
     if str(getattr(getattr(dtype, "categories", None), "dtype", "")).startswith("bool"):
         return np.asarray(y, bool)
     numpy_type = getattr(dtype, "numpy_dtype", None)
     known = getattr(numpy_type, "kind", None) in {"i", "u", "b"}
     return y.to_numpy(numpy_type) if known else y
+
+
+def told_classes(classes: Any, in_order: bool) -> AnyNDArray:
+    """
+    :param in_order: whether the classes are in order; if not, they are sorted.
+    :return: [C], the labels in a user's list of classes.
+    :raise ValueError: for missing labels; and as in `class_list`.
+    """
+    names = class_list(classes, distinct=in_order)
+    if missing(names).any():
+        raise ValueError(f"classes must be labels, without None, NaN or NA, got {classes!r}")
+    told = np.asarray(with_numpy_type(classes if hasattr(classes, "dtype") else names))
+    return told if in_order else np.unique(told)
 
 
 def check_targets(y: AnyNDArray) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from os import PathLike
 from typing import Any, NamedTuple
 
 import gpflow
@@ -42,7 +43,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
-    if not isinstance(X, (Reader, Source, tf.data.Dataset)):
+    if not isinstance(X, (Reader, Source, tf.data.Dataset, str, PathLike)):  # paths are refused
         return None
     if y is not None or sample_weight is not None:
         raise ValueError(

@@ -16,6 +16,7 @@ from scipy.stats import norm
 from sklearn.base import RegressorMixin
 
 from ..checkpoints.directory import Directory
+from ..data.checks import warn_of_digits
 from ..notices import warn
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_cdf, predict_marginals
@@ -190,6 +191,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
             warn(_CONSTANT)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
+        warn_of_digits(y, self._how["dtype"], "y")
         y = check_are_numbers(y)
         X, y = inputs.validated(self, X, y, reset=reset, y_numeric=True)
         return X, np.asarray(y, gpflow.config.default_float())

@@ -23,6 +23,7 @@ from ..inducing_points.points import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
 from ..models import BSVM
+from ..notices import Held, held, warn
 from ..prediction.calibration import calibrate, leave_one_out_density
 from .rough import learn_from_shorter, lengthscales
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
@@ -230,13 +231,16 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
         larger = copied(model)
         exchange(larger, Z)
         rows = opened(larger, data)
-        fit_q(spec, larger, rows, kind="growth")
         before = density
-        density = leave_one_out_density(larger, rows)
+        with held() as told:
+            fit_q(spec, larger, rows, kind="growth")
+            density = leave_one_out_density(larger, rows)
         # A log density of numbers has no natural zero: require a gain in nats.
         if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model
         model = larger
+        for one in told:
+            warn(*one)
     return model
 
 
@@ -251,6 +255,7 @@ def steeper(
     """
     rows = opened(model, data)
     best = model
+    told = Held()  # the warnings of the fit that is kept
     density = leave_one_out_density(model, rows)
     steep = spec._replace(penalty=STEEPER * spec.penalty)
     may_shorten = spec.learn_kernel and not is_learned
@@ -260,13 +265,15 @@ def steeper(
         for scale in lengthscales(other):
             scale.assign(factor * scale)
         name = f"q of a steeper hinge, lengthscale {factor:g}"
-        with warnings.catch_warnings():  # such a fit is not kept
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with held() as said:
             history = fit_q(steep, other, rows, name, kind="growth")
-        found = leave_one_out_density(other, rows)
+            found = leave_one_out_density(other, rows)
         if history.converged and found > density:
             best = other
             density = found
+            told = said
+    for one in told:
+        warn(*one)
     return (spec if best is model else steep), best
 
 

@@ -97,11 +97,13 @@ def held_out_density(
     :param enough_rows: stop after this many predicted rows.
     :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
-    :raise ValueError: if there are fewer rows than folds (ignoring rows alone in their class), if
-        `num_folds` is below 2, or if `enough_rows` is below 1.
+    :raise ValueError: if there are fewer rows than folds (ignoring rows alone in their class), if X
+        and Y have other shapes, if `num_folds` is below 2, or if `enough_rows` is below 1.
     """
     check_whole(1, enough_rows=enough_rows)
     X, Y = map(np.asarray, data)
+    if X.ndim != 2 or Y.shape not in ((len(X),), (len(X), 1)):
+        raise ValueError(f"X must be [N, D] and Y [N, 1], got shapes {X.shape} and {Y.shape}")
     weight = check_weights(sample_weight, len(X))[:, 0]
     folds = _folds(X, Y, num_folds, seed, enough_rows)
     log_p = []
@@ -326,7 +328,8 @@ def _folds(
     rows = rows[(np.bincount(code) > 1)[code[rows]]]
     if len(rows) < num_folds:
         raise ValueError(
-            f"{num_folds} folds need as many rows (of classes with two or more), got {len(rows)}"
+            f"{num_folds} folds need as many rows of labels that occur twice or more, got "
+            f"{len(rows)} such rows of {len(code)}; labels must be discrete: round numbers"
         )
     each = np.full(len(code), num_folds)  # the number of folds: in none
     each[rows] = np.arange(len(rows)) % num_folds

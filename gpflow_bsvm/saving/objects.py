@@ -230,7 +230,7 @@ class Decoder(ValueDecoder):
             "object": self._object,
             "of TFP": lambda node: OF_TFP[node["class"]](**self._parts(node["arguments"])),
             "parameter": self._parameter,
-            "slice": self._slice,
+            "slice": lambda node: slice(*map(self.decode, node["ends"])),
             "variable": lambda node: self._made(self._variable(node)),
         }
 
@@ -252,10 +252,6 @@ class Decoder(ValueDecoder):
     def _made(self, value: Any) -> Any:
         self._objects.append(value)
         return value
-
-    def _slice(self, node: Any) -> slice:
-        start, stop, step = map(self.decode, node["ends"])
-        return slice(start, stop, step)
 
     def _object(self, node: Any) -> Any:
         name = node["class"]

@@ -81,15 +81,16 @@ def as_written(texts: Iterable[str]) -> list[Any]:
     return sorted(texts)
 
 
-def class_list(classes: Any) -> list[Any]:
+def class_list(classes: Any, distinct: bool = True) -> list[Any]:
     """
+    :param distinct: whether duplicates are an error; if not, they are left out.
     :return: the labels, in class order.
     :raise ValueError: for fewer than two labels, duplicates, or several types.
     """
-    if isinstance(classes, str | Mapping):
-        what = "string" if isinstance(classes, str) else "mapping"
-        raise ValueError(f"classes must be a list of labels, got the {what} {classes!r}")
-    names = list(classes)
+    if isinstance(classes, str | Mapping) or not isinstance(classes, Iterable):
+        kind = type(classes).__name__
+        raise ValueError(f"classes must be a list of labels, got the {kind} {classes!r}")
+    names = list(classes if distinct else dict.fromkeys(classes))
     if len(set(names)) != max(2, len(names)):
         raise ValueError(
             f"classes must be two or more different labels, in the order 0..C-1, got {classes!r}"

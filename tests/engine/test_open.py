@@ -120,9 +120,10 @@ def test_good_labels_of_any_type(data, encoding):
     [
         (np.ones(59), "must be 60 numbers, one for each row: the shape is .59."),
         (np.ones((30, 2)), r"must be 60 numbers, one for each row: the shape is .30, 2."),
-        (-np.ones(60), "finite and non-negative"),
-        (np.full(60, np.nan), "finite and non-negative"),
-        (np.full(60, np.inf), "finite and non-negative"),
+        (-np.ones(60), "finite, non-negative"),
+        (np.full(60, np.nan), "finite, non-negative"),
+        (np.full(60, np.inf), "finite, non-negative"),
+        (np.full(60, 1e300), r"at most 1e\+15, got 1e\+300 \(row 0\): a weight is a number of rep"),
         (np.zeros(60), "not be all zero"),
     ],
 )

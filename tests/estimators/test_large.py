@@ -1,5 +1,6 @@
 """`BSVMClassifier` of rows that are read piece by piece."""
 
+import tracemalloc
 from functools import partial
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.engine.natural import Natural
-from gpflow_bsvm.estimators import large
+from gpflow_bsvm.estimators import inputs, large
 from gpflow_bsvm.estimators.labels import numbered
 from gpflow_bsvm.estimators.large import CHUNK_ROWS, Rows, prepared
 
@@ -231,6 +232,9 @@ def test_bad_rows(data):
     with pytest.raises(ValueError, match=r"150 different labels .*, such as .* to be regressed"):
         make().fit(blocks(X, X[:, :1]))
     fitted = make().fit(blocks(X, Y))
+    for ask in (make().fit, fitted.predict):
+        with pytest.raises(TypeError, match=r"'rows\.csv' is a path: use .*CSVFiles"):
+            ask("rows.csv")
     with pytest.raises(ValueError, match="X has 1 columns, but training had 2"):
         fitted.predict(blocks(X[:, :1], Y))
 
@@ -344,3 +348,16 @@ def test_a_bad_row_late_in_a_file_changes_nothing(data, tmp_path):
     model.fit(good, checkpoint=directory)
     for found, wanted in zip(state(model.model_), state(before["model_"])):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_rows_in_memory_are_copied_once():
+    X = np.random.default_rng(0).normal(size=(2000, 50))
+    weight = np.ones((2000, 1))
+    same, *_ = inputs.counted(X, weight, weight, lambda Y: (Y, 1.0))
+    assert np.shares_memory(same, X)
+    scaler = StandardScaler().fit(X)
+    tracemalloc.start()
+    inputs.scale(scaler, X)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.5 * X.nbytes

@@ -4,6 +4,7 @@ import gpflow
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn import config_context
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -123,6 +124,9 @@ def test_dense_rows_after_sparse_ones(cancer, fitted):
     sparse.fit(scipy.sparse.csr_matrix(X), y)
     expected = sparse.predict_proba(scipy.sparse.csr_matrix(X))
     np.testing.assert_allclose(sparse.predict_proba(X), expected, rtol=1e-9)
+    with config_context(transform_output="pandas"):  # which cannot be sparse
+        again = sparse.fit(scipy.sparse.csr_matrix(X), y).predict_proba(scipy.sparse.csr_matrix(X))
+    np.testing.assert_array_equal(again, expected)
     with pytest.raises(ValueError, match="X is sparse, but was dense in the fit"):
         fitted.predict(scipy.sparse.csr_matrix(X))
 

@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import notices
+from gpflow_bsvm.data.checks import warn_of_digits
 from gpflow_bsvm.engine import projection
 from gpflow_bsvm.estimators.options import SAID, OptionError, check_options, in_words_of_estimators
 from gpflow_bsvm.inference import cavi, outcome
@@ -55,6 +56,25 @@ def test_whole_numbers_with_too_many_digits_are_said(kind):
     rows = X if make is None else make({"key": X[:, 0], "value": X[:, 1] / 2})
     with pytest.warns(UserWarning, match="9007199254740993, which has too many digits for float64"):
         fixed(num_inducing=2).fit(rows, y)
+
+
+@pytest.mark.parametrize("kind", ["objects", "object", "Int64", "int64[pyarrow]", "a table"])
+def test_whole_numbers_beside_missing_ones_or_others_are_said_too(kind):
+    keys = [None, *[2**53 + 1, 2**53] * 10]
+    if kind == "objects":
+        rows = np.array([[key, 0.5] for key in keys], object)
+    elif kind == "a table":
+        rows = pytest.importorskip("pyarrow").table({"key": keys, "value": [0.5] * 21})
+    else:
+        rows = pd.DataFrame({"key": pd.Series(keys, dtype=kind), "value": 0.5})
+    with pytest.warns(UserWarning, match="X holds a whole number of size 9007199254740993, which"):
+        warn_of_digits(rows, float)
+
+
+def test_whole_numbers_of_blocks_are_said_too():
+    rows = np.array([[2**53 + 1, 1], [2**53, 2]] * 10)
+    with pytest.warns(UserWarning, match="X holds a whole number of size 9007199254740993, which"):
+        fixed(num_inducing=2).fit(gb.data.Blocks([(rows, rows[:, 1:] - 1)]))
 
 
 @pytest.mark.parametrize("kind", [fixed, gb.BSVMRegressor])
@@ -198,8 +218,9 @@ def test_a_fit_that_fails_leaves_the_one_before(moons, error):
     first = fixed(num_inducing=15, **wrong)
     with pytest.raises(error):
         first.fit(X, y)
-    with pytest.raises(NotFittedError):
-        first.predict(X)
+    for ask in (first.predict, lambda X: first.weights_in_fit((X, y))):
+        with pytest.raises(NotFittedError):
+            ask(X)
 
 
 @pytest.mark.parametrize("standardize", [True, False])

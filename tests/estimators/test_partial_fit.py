@@ -2,6 +2,7 @@
 
 import gpflow
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import make_data, state
 
@@ -27,6 +28,13 @@ def test_the_first_call_is_fit(data):
     X, y = data
     found = make().partial_fit(X, y, classes=["yes", "no"]).predict_proba(X)
     np.testing.assert_array_equal(found, make().fit(X, y).predict_proba(X))
+
+
+@pytest.mark.parametrize("form", [set, pd.Series, lambda classes: [*classes, "no"]])
+def test_classes_may_come_in_any_form(data, form):
+    X, y = data
+    found = make().partial_fit(X, y, classes=form(["yes", "no", "maybe"]))
+    np.testing.assert_array_equal(found.classes_, ["maybe", "no", "yes"])
 
 
 def test_rows_that_bring_their_labels_may_come_with_classes(data):
@@ -63,12 +71,17 @@ def test_weights_of_new_rows_are_repetitions(data):
 
 def bad_calls(X, y):
     return {
-        r"unseen labels: \['no'\]; the classes are \['yes'\]": (
+        r"unseen labels: \['no'\]; the classes are \['maybe', 'yes'\]": (
             make(),
             X,
             y,
-            {"classes": ["yes"]},
+            {"classes": ["yes", "maybe"]},
         ),
+        "labels of one type": (make(), X, y, {"classes": ["yes", 1]}),
+        "classes must be labels, without None": (make(), X, y == "yes", {"classes": [None, 1, 0]}),
+        "without None, NaN or NA": (make().fit(X, y == "yes"), X, y, {"classes": [0, 1, np.nan]}),
+        "two or more different": (make(), X, y, {"classes": []}),
+        "got the int 2": (make(), X, y, {"classes": 2}),
         'class_weight="balanced" needs all rows': (make(class_weight="balanced"), X, y, {}),
         "forget must be in": (make().fit(X, y), X, y, {"forget": 1.5}),
         "previously unseen labels": (make().fit(X, y), X, np.full(len(X), "else"), {}),

@@ -328,6 +328,15 @@ def test_thresholds_begin_where_classes_are_as_frequent_as_seen():
     np.testing.assert_allclose(above, 1 - np.cumsum(share)[:-1], atol=0.02)
 
 
+@pytest.mark.parametrize("form", [list, np.array, pd.Series])
+def test_labels_with_too_many_digits_are_said(friedman, form):
+    X, y = friedman
+    y = form([2**60 + int(one) for one in y])
+    regressor = BSVMRegressor(learn_kernel=False, penalty=2.0, epsilon=0.1, num_inducing=5)
+    with pytest.warns(UserWarning, match="y holds a whole number of size 11529.*subtract a const"):
+        regressor.fit(X, y)
+
+
 def test_classes_and_sparse_rows_are_refused_with_what_works(friedman):
     X, y = friedman
     with pytest.raises(ValueError, match="y must be numbers, got 'red': classes need BSVMClass"):

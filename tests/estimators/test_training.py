@@ -1,5 +1,8 @@
 """Learning a kernel with the inducing points that it tells apart."""
 
+import warnings
+from functools import partial
+
 import gpflow
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from gpflow_bsvm.estimators.specification import Specification, make_model
 from gpflow_bsvm.estimators.training import InitialModel, initial_model, told_apart
 from gpflow_bsvm.inducing_points import greedy_variance
 from gpflow_bsvm.inference import CAVI, History
+from gpflow_bsvm.notices import warn
 from gpflow_bsvm.prediction import calibrate
 
 
@@ -106,6 +110,28 @@ def test_shorter_lengthscales_are_tried_on_the_same_rows_whatever_the_seed(rows,
     (first,), (second,) = (list(source.chunks()) for source in tried)
     assert len(first.X) == 20
     np.testing.assert_array_equal(first.X, second.X)
+
+
+@pytest.mark.parametrize(("density", "kept"), [(-0.1, True), (-2.0, False)])
+def test_only_the_model_that_is_kept_warns(rows, density, kept, monkeypatch):
+    """Both where M grows and for a steeper hinge."""
+
+    def fit_q(spec, model, rows, *about, **kind):
+        warn(f"{model.q_shape[1]} points")
+        return History(converged=True)
+
+    monkeypatch.setattr(training, "fit_q", fit_q)
+    monkeypatch.setattr(training, "grown", lambda model, *limits: 15)
+    spec = HINGE._replace(num_inducing=5, learn_kernel=False)
+    model = make_model(spec, rows[0])
+    densities = iter([-1.0, density] * 2)
+    monkeypatch.setattr(training, "leave_one_out_density", lambda *rows: next(densities))
+    for run in (training.grow, partial(training.steeper, is_learned=True)):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            run(spec, model, rows)
+        number = 15 if run is training.grow else 5
+        assert [str(one.message) for one in said] == [f"{number} points"] * kept
 
 
 HINGE = Specification(2, "hinge", 16.0, num_inducing=20)

@@ -134,6 +134,9 @@ def test_bad_folds(data):
         selection.held_out_density(None, data, enough_rows=0)
     each = np.arange(len(X), dtype=float)[:, None]
     each[1] = 0
-    with pytest.raises(ValueError, match=r"3 folds need .* with two or more\), got 2$"):
+    with pytest.raises(ValueError, match=r"3 folds need .* twice or more, got 2 such rows of 60; "):
         selection.held_out_density(None, (X, each), num_folds=3)
     assert selection.num_left_out(each) == 2
+    for bad in ((X, each[1:]), (X[:, 0], each), (X, None)):
+        with pytest.raises(ValueError, match=r"X must be \[N, D\] and Y \[N, 1\], got shapes"):
+            selection.held_out_density(None, bad)
