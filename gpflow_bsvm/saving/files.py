@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 import gpflow
@@ -13,7 +14,6 @@ from gpflow.base import AnyNDArray
 
 from ..atomic import check_room, read_archive, write_archive
 from ..checkpoints.values import ValueEncoder
-from ..checks import shortened
 from ..notices import warn
 from ..version import __version__
 from .objects import Decoder, Encoder

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..optional import Later
-from .cells import arrow, as_text, is_a
+from .cells import arrow, as_text
 from .paths import listed, with_nearest
 from .reading import Reading
 
@@ -111,21 +111,13 @@ class Parquet(Format):
             for batch in file.iter_batches(batch_size=size, columns=stored):
                 names = batch.schema.names  # may contain a name twice: refused later, by name
                 cells = [batch.column(names.index(name)) for name in stored]
-                for name, column in zip(columns, cells):
-                    _check_bytes(column, name)
+                for name, one in zip(columns, cells):
+                    try:
+                        _ = as_text(one) if "binary" in str(one.type) else one
+                    except arrow.ArrowInvalid as error:
+                        what = f"column {name!r} holds bytes that are not UTF-8"
+                        raise ValueError(f"{what}: store strings, or use others") from error
                 yield arrow.RecordBatch.from_arrays(cells, [*columns])
-
-
-def _check_bytes(cells: Any, name: str) -> None:
-    """:raise ValueError: for a column of bytes that are not text."""
-    if not is_a(cells.type, r".*binary.*"):
-        return
-    try:
-        as_text(cells)
-    except arrow.ArrowInvalid:
-        raise ValueError(
-            f"column {name!r} holds bytes that are not UTF-8: store strings, or use other columns"
-        ) from None
 
 
 class SVMLight(Format):
