@@ -18,6 +18,8 @@ from gpflow.likelihoods import (
 )
 from gpflow.utilities import to_default_float
 
+from ..checks import check_whole
+
 #: GPflow's likelihoods whose predicted mean is a class probability.
 _CLASSIFIERS = (Bernoulli, MultiClass, Softmax)
 
@@ -32,26 +34,32 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
     return num_latents + isinstance(likelihood, SwitchedLikelihood)
 
 
-def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
+def num_latents(likelihood: Likelihood, num_columns: int | None = None, given: Any = None) -> int:
     """
+    :param given: the user's `num_latent_gps`, if any.
     :return: L of a model for labels Y [N, num_columns], or for one column if `num_columns` is None.
     :raise TypeError: for anything but a likelihood, for example its name.
+    :raise ValueError: if the given number is not a positive whole number.
     """
     if not isinstance(likelihood, Likelihood):
         raise TypeError(
             f"expected a likelihood, such as gpflow_bsvm.likelihoods.Hinge(), got {likelihood!r}"
         )
+    if given is not None:
+        check_whole(1, num_latent_gps=given)
+        return int(given)
     columns = (num_columns or 1) - isinstance(likelihood, SwitchedLikelihood)
     return int(likelihood.latent_dim or max(columns, 1))
 
 
-def check_latents(likelihood: Likelihood, number: int | None) -> None:
-    """:raise ValueError: unless the likelihood works with this number of latent functions."""
-    needed = likelihood.latent_dim
-    if None not in (needed, number) and number != needed:
-        raise ValueError(
-            f"{type(likelihood).__name__} needs a model with num_latent_gps={needed}, got {number}"
-        )
+def check_latents(likelihood: Likelihood, number: int | None, kernel: Any = None) -> None:
+    """:raise ValueError: unless likelihood and kernel work with this number of latent functions."""
+    of_kernel = getattr(kernel, "num_latent_gps", None)
+    for part, needed in ((likelihood, likelihood.latent_dim), (kernel, of_kernel)):
+        if None not in (needed, number) and number != needed:
+            raise ValueError(
+                f"{type(part).__name__} needs a model with num_latent_gps={needed}, got {number}"
+            )
 
 
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:

@@ -54,7 +54,7 @@ class BatchBSVM(BSVM):
         :raise ValueError: as in `BSVM`, for bad data, and if N is too large for the memory.
         """
         X, Y = check_data(likelihood, data)
-        num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
+        num_latent_gps = num_latents(likelihood, Y.shape[1], num_latent_gps)
         check_memory(type(self).__name__, len(X), num_latent_gps)
         super().__init__(
             kernel,

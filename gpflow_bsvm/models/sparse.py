@@ -83,7 +83,7 @@ class SparseFeatures(gpflow.models.GPModel):
                 "SharedIndependentInducingVariables(InducingPoints(Z))"
             )
         check_num_data(getattr(self, "num_data", None))
-        check_latents(self.likelihood, self.num_latent_gps)
+        check_latents(self.likelihood, self.num_latent_gps, self.kernel)
         points = plain_points(self.inducing_variable) if self._warns_of_duplicates else []
         for pairs in filter(None, map(duplicate_rows, points)):
             first, again = pairs[0]
@@ -211,8 +211,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         :param kwargs: `num_latent_gps` (default: as many as the likelihood or the kernel
             needs), and other options of GPflow.
         :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
-            (closed-form steps treat each separately), or if the likelihood needs another number of
-            latent functions.
+            (closed-form steps treat each separately), or if likelihood or kernel needs another
+            number of latent functions.
         """
         if q_diag:
             raise ValueError(
@@ -221,8 +221,9 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             )
         if not isinstance(inducing_variable, gpflow.inducing_variables.InducingVariables):
             inducing_variable = as_matrix(inducing_variable, "Z")
-        number = getattr(kernel, "num_latent_gps", num_latents(likelihood))
-        kwargs.setdefault("num_latent_gps", number)
+        given = kwargs.get("num_latent_gps")
+        given = getattr(kernel, "num_latent_gps", None) if given is None else given
+        kwargs["num_latent_gps"] = num_latents(likelihood, given=given)
         super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
         self._check_features()
 

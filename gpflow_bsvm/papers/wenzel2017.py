@@ -78,7 +78,7 @@ class DualBSVM(AsBSVM):
         :raise ValueError: for bad data, and as in `BSVM`.
         """
         X, Y = check_data(likelihood, data)
-        num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
+        num_latent_gps = num_latents(likelihood, Y.shape[1], num_latent_gps)
         super().__init__(kernel, likelihood, mean_function, num_latent_gps)
         self.inducing_variable = inducingpoint_wrapper(inducing_variable)
         self._check_features()

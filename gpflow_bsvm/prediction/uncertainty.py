@@ -131,7 +131,7 @@ def latent_variance(model: Model, X: Any) -> AnyNDArray:
     return np.asarray(predict_marginals(model, X)[1].mean(axis=1))
 
 
-#: Largest number of rows in a joint draw, with a covariance of about 200 MB.
+#: Largest number of rows in a joint draw of one latent function, with a covariance of 200 MB.
 MOST_ROWS = 5000
 
 
@@ -141,17 +141,18 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
     """
     Joint draws of f at all rows under q.
 
-    :param X: [N, D], at most `MOST_ROWS` rows.
+    :param X: [N, D], with N at most `MOST_ROWS` / sqrt(L), because covariances are [L, N, N].
     :param num_samples: S.
     :return: f at all rows.
     :raise ValueError: as in `gpflow_bsvm.prediction.predict_marginals`, and for too many rows.
     """
     check_whole(1, num_samples=num_samples)
     source = open_inputs(model, X)
-    if source.num_rows > MOST_ROWS:
+    most = int(MOST_ROWS / model.q_shape[0] ** 0.5)
+    if source.num_rows > most:
         raise ValueError(
-            f"joint draws of {source.num_rows} rows need their covariance; give at most "
-            f"{MOST_ROWS} rows, for example a random sample"
+            f"joint draws of {source.num_rows} rows need their covariance; give at most {most} "
+            "rows, for example a random sample"
         )
     X = map_over(source, attrgetter("X"))
     mean, covariance = model.predict_f(X, full_cov=True)  # [N, L], [L, N, N]
@@ -202,7 +203,7 @@ def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 
     uncertainty is the standard deviation of mean_n (1 - p(y_n | f_s)) over joint draws f_s of q,
     with y_n the predicted classes. The noise of labels given f is excluded.
 
-    :param X: [N, D], at most `MOST_ROWS` rows.
+    :param X: [N, D], at most as many rows as for `draw_f`.
     :param num_samples: number of draws S.
     :raise ValueError: as in `draw_f`, or if rows have several binary labels.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import gpflow
@@ -183,15 +184,23 @@ class Encoder(ValueEncoder):
         return {key: self.encode(part, f"{place}.{key}") for key, part in parts.items()}
 
 
+#: Advice for values of classes that are better not registered.
+_INSTEAD: dict[Any, str] = {
+    tfp.bijectors.Bijector | tfp.distributions.Distribution: f"one of {', '.join(OF_TFP)}",
+    np.random.RandomState | np.random.Generator: "a whole number as seed",
+    FunctionType: "an object of a registered class with __call__ (gpflow_bsvm.saving.register)",
+    gpflow.posteriors.AbstractPosterior: "gb.save(model, path), and after load model.posterior()",
+}
+
+
 def _refusal(value: Any, place: str) -> TypeError:
     if isinstance(value, BaseEstimator):
         return TypeError(
             f"{place} is a {type(value).__name__}, which gpflow_bsvm cannot save; instead, "
             f"use {_part_of(value)}joblib.dump for the whole (loading it runs code)"
         )
-    would_do = "gpflow_bsvm.saving.register(cls), for any class"
-    if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
-        would_do = f"one of {', '.join(OF_TFP)}"
+    told = (instead for kinds, instead in _INSTEAD.items() if isinstance(value, kinds))
+    would_do = next(told, "gpflow_bsvm.saving.register(cls), for any class")
     return TypeError(
         f"{place} is a {full_name(type(value))}, which gpflow_bsvm cannot save; instead, use "
         f"{would_do}, or store only the values, gpflow.utilities.parameter_dict(model), for a "

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..optional import Later
-from .cells import arrow
+from .cells import arrow, as_text
 from .paths import listed, with_nearest
 from .reading import Reading
 
@@ -111,6 +111,12 @@ class Parquet(Format):
             for batch in file.iter_batches(batch_size=size, columns=stored):
                 names = batch.schema.names  # may contain a name twice: refused later, by name
                 cells = [batch.column(names.index(name)) for name in stored]
+                for name, one in zip(columns, cells):
+                    try:
+                        _ = as_text(one) if "binary" in str(one.type) else one
+                    except arrow.ArrowInvalid as error:
+                        what = f"column {name!r} holds bytes that are not UTF-8"
+                        raise ValueError(f"{what}: store strings, or use others") from error
                 yield arrow.RecordBatch.from_arrays(cells, [*columns])
 
 

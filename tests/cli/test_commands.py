@@ -124,6 +124,16 @@ def test_predictions_begin_with_a_key(folder):
     assert run(*given, "--output", folder / "l.csv") == 2 and not (folder / "l.csv").exists()
 
 
+def test_bytes_that_are_no_text_are_told_with_their_column(folder, capsys):
+    table = pandas.read_csv(folder / "rows.csv")[["a", "b"]]
+    table["id"] = [bytes([255, n]) for n in range(60)]
+    table.to_parquet(folder / "bytes.parquet")
+    given = ("predict", folder / "model.npz", folder / "bytes.parquet")
+    assert run(*given, "--id", "id", "--output", folder / "b.csv") == 2
+    assert "bytes.parquet: column 'id' holds bytes that are not UTF-8" in capsys.readouterr().err
+    assert not (folder / "b.csv").exists() and run(*given, "--output", folder / "b.csv") == 0
+
+
 @pytest.mark.slow
 def test_what_is_compared_can_be_trained(folder, capsys):
     """Semicolons, a decimal comma, truth values, a target that needs no name, words."""

@@ -106,6 +106,21 @@ def test_the_number_of_latent_functions_is_the_likelihoods_or_the_kernels(data):
     points = gpflow.inducing_variables.SharedIndependentInducingVariables(points)
     kernel = gpflow.kernels.SharedIndependent(SE(1.0), 2)
     assert gb.models.BSVM(kernel, Hinge(), points).num_latent_gps == 2
+    assert gb.models.BSVM(kernel, Hinge(), points, num_latent_gps=None).num_latent_gps == 2
+    with pytest.raises(ValueError, match=r"SharedIndependent needs .*num_latent_gps=2, got 3"):
+        gb.models.BSVM(kernel, Hinge(), points, num_latent_gps=3)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])
+def test_a_number_of_latent_functions_is_a_positive_whole_number(data, number):
+    Z = data[0][:4].copy()
+    for make in (
+        lambda **how: gb.models.BSVM(SE(), Hinge(), Z, **how),
+        lambda **how: gb.models.BatchBSVM(data, SE(), Hinge(), **how),
+        lambda **how: gb.papers.wenzel2017.DualBSVM(data, SE(), Hinge(), Z, **how),
+    ):
+        with pytest.raises(ValueError, match=r"num_latent_gps must be (a whole|at least 1)"):
+            make(num_latent_gps=number)
 
 
 @pytest.mark.parametrize("num_data", [2.5, "x", 0, np.inf, [3, 4]])

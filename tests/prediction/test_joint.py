@@ -118,9 +118,11 @@ def test_joint_draws_where_rounding_exceeds_the_jitter():
     np.testing.assert_allclose(F.var(axis=0), variance, rtol=0.15)
 
 
-def test_too_many_rows_for_their_covariance(three, monkeypatch):
-    monkeypatch.setattr(uncertainty, "MOST_ROWS", 5)
-    with pytest.raises(ValueError, match=r"joint draws of 6 rows .* at most 5 rows"):
+def test_too_many_rows_for_their_covariances(binary, three, monkeypatch):
+    """The more latent functions, the fewer rows."""
+    monkeypatch.setattr(uncertainty, "MOST_ROWS", 6)
+    assert draw_f(binary, X_NEW, num_samples=2).shape == (2, 6, 1)
+    with pytest.raises(ValueError, match=r"joint draws of 6 rows .* at most 3 rows"):
         draw_f(three, X_NEW)
 
 

@@ -5,6 +5,7 @@ import io
 import gpflow
 import numpy as np
 import pytest
+import tensorflow_probability as tfp
 from helpers import make_data, make_model
 from scipy.integrate import trapezoid
 from scipy.stats import invgauss, kstest
@@ -211,6 +212,19 @@ def test_diagnostics(data):
     assert len(table) == 8
     assert (table["r_hat"] < 1.02).all() and (table["ess_bulk"] > 400).all()
     assert (draws.rhat() < 1.03).all() and (draws.effective_draws() > 400).all()
+
+
+@pytest.mark.parametrize("number", [33, 64])
+def test_effective_draws_are_tfps_without_its_warning(number, caplog):
+    """A chain that stands still counts for 0, others as in TFP."""
+    s = np.random.default_rng(0).normal(size=(3, number, 1, 2)).cumsum(axis=1)
+    s[0, :, 0, 0] = 1.7
+    found = gb.sampling.Samples(s, None).effective_draws()
+    assert not caplog.records
+    draws = np.moveaxis(s, 0, 1)
+    each = tfp.mcmc.effective_sample_size(draws, filter_beyond_positive_pairs=True).numpy()
+    each[0, 0, 0] = 0
+    np.testing.assert_allclose(found, each.sum(axis=0))
 
 
 @pytest.mark.parametrize("number", [2, 4, 8])

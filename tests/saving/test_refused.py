@@ -68,6 +68,14 @@ def test_methods_are_not_saved_and_all_data_are(rows, path):
             r"model\.kernel\.variance\.prior .*one of .*Normal",
         ),
         (lambda m: setattr(m, "num_data", object()), r"model\.num_data is a builtins\.object"),
+        (
+            lambda m: setattr(m, "mean_function", lambda X: X[:, :1]),
+            r"model\.mean_function is a builtins\.function, .* registered class with __call__",
+        ),
+        (
+            lambda m: setattr(m, "seed", np.random.default_rng(0)),
+            r"model\.seed is a .*Generator, .* instead, use a whole number as seed",
+        ),
     ],
 )
 def test_other_parts_that_are_refused(rows, path, change, place):
@@ -75,6 +83,20 @@ def test_other_parts_that_are_refused(rows, path, change, place):
     change(model)
     with pytest.raises(TypeError, match=place):
         gb.save(model, path)
+
+
+def test_posteriors_and_estimators_with_generators_are_refused(rows, path):
+    with pytest.raises(TypeError, match=r"after load model\.posterior\(\)"):
+        gb.save(make_model(rows).posterior(), path)
+    with pytest.raises(TypeError, match=r"classifier.random_state .* use a whole number as seed"):
+        gb.save(gb.BSVMClassifier(random_state=np.random.RandomState(0)), path)
+
+
+@pytest.mark.parametrize("value", [None, 5, "model.npz", np.ones(3), [1.0, 2.0], {"a": (1,)}])
+def test_mere_values_are_refused(path, value):
+    with pytest.raises(TypeError, match="save takes a model, an estimator, or a part of either"):
+        gb.save(value, path)
+    assert not path.exists()
 
 
 def a_search(estimator, found):
