@@ -353,7 +353,7 @@ def test_a_bad_row_late_in_a_file_changes_nothing(data, tmp_path):
 def test_rows_in_memory_are_copied_once():
     X = np.random.default_rng(0).normal(size=(2000, 50))
     weight = np.ones((2000, 1))
-    same, *_ = inputs.counted(X, weight, weight, lambda Y: (Y, 1.0))
+    (same, *_), _ = inputs.counted(X, weight, weight, lambda Y: (Y, 1.0))
     assert np.shares_memory(same, X)
     scaler = StandardScaler().fit(X)
     tracemalloc.start()
