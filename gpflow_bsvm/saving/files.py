@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from reprlib import repr as shortened
 from typing import Any
 
 import gpflow
@@ -13,7 +12,6 @@ import numpy as np
 from gpflow.base import AnyNDArray
 
 from ..atomic import check_room, read_archive, write_archive
-from ..checkpoints.values import ValueEncoder
 from ..notices import warn
 from ..version import __version__
 from .objects import Decoder, Encoder
@@ -31,26 +29,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         transforms and priors may be from GPflow, TensorFlow Probability and this package; see
         `register` for other classes. Of a `DeepKernel`'s Keras network only weights are saved.
     :param path: the file; an existing file is replaced.
-    :raise TypeError: if a part could not be restored (the message names the part and a remedy), or
-        for mere values, such as None.
+    :raise TypeError: if a part could not be restored; the message names the part and a remedy.
     :raise OSError: if the file cannot be written (FileNotFoundError if its directory does not
         exist); the message names the file.
     """
     content, arrays = _described(model, "classifier" if hasattr(model, "get_params") else "model")
-    _check_is_more_than_values(model)
     header = {"format": FORMAT, "settings": _settings(), "content": content}
     write_archive(Path(path), header, arrays)
-
-
-def _check_is_more_than_values(model: Any) -> None:
-    try:
-        ValueEncoder().encode(model, "")
-    except TypeError:
-        return
-    raise TypeError(
-        "save takes a model, an estimator, or a part of either, such as a kernel, got "
-        f"{shortened(model)}; np.save and json.dump store values"
-    )
 
 
 def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
