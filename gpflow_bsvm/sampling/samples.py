@@ -56,18 +56,17 @@ class Samples:
             (`tfp.mcmc.effective_sample_size`, summed over chains, each at most S log10 S for S
             draws, as in Stan); 0 for chains that did not move.
         """
-        S = self.s.shape[1]
-        # TFP's own function logs a warning in every call.
-        spectrum = np.fft.rfft(self.s - self.s.mean(axis=1, keepdims=True), 2 * S, axis=1)
-        covariances = np.fft.irfft(np.square(np.abs(spectrum)), 2 * S, axis=1)[:, :S]
-        pairs = covariances[:, :-1:2] + covariances[:, 1::2]
-        pairs *= np.logical_and.accumulate(pairs >= 0, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = S / (2 * pairs.sum(axis=1) / covariances[:, 0] - 1)
+        draws = np.moveaxis(self.s, 0, 1)
+        logger = tf.get_logger()
+        level = logger.level
+        logger.setLevel("ERROR")  # every call warns of the complex numbers of its FFT
+        each = tfp.mcmc.effective_sample_size(draws, filter_beyond_positive_pairs=True).numpy()
+        logger.setLevel(level)
         # The estimate is S / tau. With few draws, tau may be estimated as 0 or negative.
-        most = S * np.log10(S)
+        most = len(draws) * np.log10(len(draws))
         bounded = np.where((each > 0) & (each < most), each, most)
-        return np.where(np.ptp(self.s, axis=1) > 0, bounded, 0.0).sum(axis=0)
+        moved = np.ptp(draws, axis=0) > 0
+        return np.where(moved & ~np.isnan(each), bounded, 0.0).sum(axis=0)
 
     def predict_f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """
