@@ -232,7 +232,7 @@ def merged_rows() -> str:
     """As many rows as are sorted and merged."""
     from gpflow_bsvm.estimators.inputs import MERGE_ROWS
 
-    return f"This holds for up to {MERGE_ROWS:_} rows, in memory or in files".replace("_", " ")
+    return f"This holds for up to {MERGE_ROWS:_} rows.".replace("_", " ")
 
 
 @claim(GUIDE + "large-data.md")

@@ -30,6 +30,8 @@ MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
 FAR_SPANS = 10
 FEW = 0.01
+#: With fewer different floats between its smallest and its largest value, a column is rounded.
+FEWEST_STEPS = 1000
 #: Beginnings of the names of types of dates and times.
 _TIMES = ("date", "time", "duration", "period")
 #: With more rows than this, equal rows are not merged.
@@ -181,6 +183,7 @@ def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
     if not scipy.sparse.issparse(X):
         spread = np.ptp(X, axis=0)
+        warn_of_offsets(spread, np.abs(X).max(axis=0))
         tiny = (spread > 0) & (spread < np.sqrt(np.finfo(X.dtype).tiny))
         lost = np.flatnonzero(tiny & (scaler.var_ < np.finfo(scaler.var_.dtype).tiny))
         if len(lost):
@@ -188,6 +191,17 @@ def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
                 f"column {lost[0]} of X is so small that its variance underflows: check the units"
             )
     return scaler
+
+
+def warn_of_offsets(spread: AnyNDArray, largest: AnyNDArray) -> None:
+    """Warn of columns so far from 0 that their float type rounds most of their variation away."""
+    eps = np.finfo(spread.dtype).eps
+    few = (spread < FEWEST_STEPS * eps * largest) & ((spread > 0) | (largest > 1 / eps))
+    if len(columns := np.flatnonzero(few)):
+        warn(
+            f"X is so far from 0 in column {listed(columns)} that {spread.dtype.name} has fewer "
+            f"than {FEWEST_STEPS} values between its smallest and its largest: subtract a constant"
+        )
 
 
 def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:

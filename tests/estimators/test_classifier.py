@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.estimators.inputs import make_scaler
 
 
 def test_string_labels_and_data_frames(moons, fitted):
@@ -157,7 +158,18 @@ def test_fits_in_threads(moons):
         np.testing.assert_allclose(scores, fits[0], atol=1e-12)
 
 
-# --- the functions of `prediction` ---------------------------------------------------------------
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 1e5), (np.float64, 1e14)])
+def test_columns_whose_values_are_rounded_are_told(dtype, offset):
+    """With float32, X + 1e9 was fitted as three constants, without a word."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    weight = np.ones(40, dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_scaler((X + offset / 1e3).astype(dtype), weight)
+    far = (X + [0, offset, 1e3 * offset]).astype(dtype)
+    match = f"far from 0 in column 1, 2 that {np.dtype(dtype).name} has fewer than 1000 values"
+    with pytest.warns(UserWarning, match=match):
+        make_scaler(far, weight)
 
 
 def test_few_values_that_determine_a_scale_are_told():
