@@ -124,7 +124,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
             twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1;
             rows read piece by piece keep their weights, and a warning says if these are small. If
-            all weights are whole numbers, only some copies of a row may be held out; if not, a row
+            all weights are whole numbers, a row of weight 2 may be held out once; if not, each row
             is held out as a whole.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues the fit, and returns the same model.

@@ -282,9 +282,9 @@ def in_parts(
     X: AnyNDArray | None, Y: AnyNDArray, counts: AnyNDArray
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    Put each copy of a row into one of `NUM_FOLDS` folds at random, so that a row which is held out
-    may have copies in the other folds, as a new row may. If all copies were held out together, rows
-    at the same x with other labels would teach a fit that the row's label is rare there.
+    Put each copy of a row into one of `NUM_FOLDS` folds at random, so that a held-out row may have
+    copies among the other rows, as a new row may. If all copies were held out together, rows at the
+    same x with other labels would teach a fit that the held-out label is rare there.
 
     :param X: [n, D], None to depend on the order of rows; Y: [n, 1]. No rows are equal.
     :param counts: [n], the numbers of copies.
