@@ -88,8 +88,8 @@ def held_out_density(
     selection criterion.
 
     Folds do not depend on the order of rows and columns or on the names of classes. Equal rows may
-    be in different folds, because new rows may be equal to known rows. A row alone in its class is
-    never left out.
+    be in different folds, because new rows may be equal to known rows; but a row of weight 2 is
+    left out as a whole. A row alone in its class is never left out.
 
     :param fit: a function, called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
