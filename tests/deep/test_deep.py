@@ -76,22 +76,6 @@ def test_the_kernel_is_that_of_the_outputs(rows, name):
     np.testing.assert_allclose(kernel.features_of(X), F, rtol=1e-12)
 
 
-class Growing(gpflow.kernels.Stationary):
-    """A user's kernel whose variance is not constant."""
-
-    def K(self, X, X2=None):
-        left, right = (tf.reduce_sum(tf.square(x), -1) for x in (X, X if X2 is None else X2))
-        return left[:, None] * right[None] * self.variance
-
-    def K_diag(self, X):
-        return tf.reduce_sum(tf.square(X), -1) ** 2 * self.variance
-
-
-def test_variances_that_are_not_constant_are_those_of_the_outputs(rows):
-    kernel = DeepKernel(network(), Growing())
-    np.testing.assert_allclose(kernel(rows[0], full_cov=False), np.diag(kernel(rows[0])))
-
-
 @pytest.mark.slow
 def test_a_head_is_the_same_model(rows):
     X, Y = rows

@@ -1,5 +1,6 @@
 """A classifier's fit and predictions: weights, labels, orders of rows, pipelines, threads."""
 
+import enum
 import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.estimators.inputs import make_scaler
+from gpflow_bsvm.prediction import predict_log_density
 
 
 def test_string_labels_and_data_frames(moons, fitted):
@@ -207,3 +209,29 @@ def test_the_place_of_an_infinity_is_told(impute):
     single = gpflow.config.as_context(gpflow.config.Config(float=np.float32))
     with single, pytest.raises(ValueError, match=r"contains infinity .* Correct row 1, column 1"):
         gb.BSVMClassifier(impute=True).fit(X.astype("Float64"), [0, 1, 0])
+
+
+class Answer(str, enum.Enum):
+    """NumPy makes strings of the members in a list, cut to the length of their values: "Answ"."""
+
+    YES = "yes"
+    NO = "no"
+
+
+@pytest.mark.parametrize("names", [[Answer.YES, Answer.NO], ["yes", "yes\0"]])
+def test_a_list_of_labels_is_not_what_numpy_makes_of_it(moons, names):
+    X, y = moons
+    labels = [names[one] for one in y]
+    classifier = fixed(num_inducing=10).fit(X, labels)
+    assert classifier.classes_.tolist() == sorted(names)
+    expected = fixed(num_inducing=10).fit(X, y)
+    assert classifier.score(X, labels) == expected.score(X, y)
+    density = predict_log_density(classifier, (X, labels))
+    np.testing.assert_allclose(density, predict_log_density(expected, (X, y)), rtol=1e-9)
+
+
+def test_a_score_does_not_merge_large_nullable_integers(moons):
+    X, y = moons
+    large = pd.Series(2**53 + y, dtype="Int64")
+    classifier = fixed(num_inducing=10).fit(X, large)
+    assert classifier.score(X, large) == (classifier.predict(X) == 2**53 + y).mean() < 1

@@ -1,7 +1,6 @@
 """Labels of a user: missing ones, ordered ones, classes without rows, and numbers that are none."""
 
 import datetime
-import enum
 import warnings
 
 import numpy as np
@@ -15,7 +14,6 @@ from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.estimators.training import first_thresholds
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
-from gpflow_bsvm.prediction import predict_log_density
 
 ORDER = ["poor", "fair", "good", "excellent"]
 
@@ -369,32 +367,6 @@ def test_large_whole_numbers_are_not_merged():
     rows = Blocks([(np.eye(4)[:, :2], np.array([[1], [10**17], [1], [10**17 + 1]]))])
     with pytest.raises(ValueError, match="label 100000000000000000 has too many digits"):
         fixed(num_inducing=2).fit(rows)
-
-
-class Answer(str, enum.Enum):
-    """NumPy makes strings of the members in a list, cut to the length of their values: "Answ"."""
-
-    YES = "yes"
-    NO = "no"
-
-
-@pytest.mark.parametrize("names", [[Answer.YES, Answer.NO], ["yes", "yes\0"]])
-def test_a_list_of_labels_is_not_what_numpy_makes_of_it(moons, names):
-    X, y = moons
-    labels = [names[one] for one in y]
-    classifier = fixed(num_inducing=10).fit(X, labels)
-    assert classifier.classes_.tolist() == sorted(names)
-    expected = fixed(num_inducing=10).fit(X, y)
-    assert classifier.score(X, labels) == expected.score(X, y)
-    density = predict_log_density(classifier, (X, labels))
-    np.testing.assert_allclose(density, predict_log_density(expected, (X, y)), rtol=1e-9)
-
-
-def test_a_score_does_not_merge_large_nullable_integers(moons):
-    X, y = moons
-    large = pd.Series(2**53 + y, dtype="Int64")
-    classifier = fixed(num_inducing=10).fit(X, large)
-    assert classifier.score(X, large) == (classifier.predict(X) == 2**53 + y).mean() < 1
 
 
 def test_labels_of_mixed_types_are_told():
