@@ -109,8 +109,8 @@ def best_of(
 ) -> Candidate:
     """
     :return: the best penalty of the first loss, as in `held_out.find_peak`; or a candidate with
-        another loss that is better. These are not tried if the steepest penalty of the first loss
-        is worse than `NO_WORSE` allows.
+        another loss that is worth it (`HeldOut.is_worth`). These are not tried if the steepest
+        penalty of the first loss is worse than `NO_WORSE` allows.
     """
     tried: dict[Candidate, held_out.HeldOut] = {}
 
@@ -127,7 +127,7 @@ def best_of(
         return best
     for other in among[len(same_loss) :]:
         found = score(other)
-        if found.lead(leader) > 0:
+        if found.is_worth(leader):
             best = other
             leader = found
     return best
@@ -176,10 +176,13 @@ def _choose_candidate(
     many = spec.rows_of(data) > KEPT_ROWS
     fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
     if fixed and not many and spec.kernel is None and spec.learn_kernel:
-        if best.loss == fixed[0].loss:  # they differ in their kernels only: see NOT_LEARNED
+        same_loss = best.loss == fixed[0].loss  # only then they differ in their kernels only
+        if same_loss:
             trials = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
         leader = trials(best)
-        best = fixed[0] if trials(fixed[0]).lead(leader) > -NOT_LEARNED else best
+        found = trials(fixed[0])
+        if found.is_worth(leader) or (same_loss and found.lead(leader) > -NOT_LEARNED):
+            best = fixed[0]
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
     if not best.learned:
         return spec, InitialModel(make_model(spec, data[0]), None)

@@ -73,6 +73,22 @@ class HeldOut(NamedTuple):
         error = np.sqrt(np.square(self.weight * (difference - gain)).sum()) / self.weight.sum()
         return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
 
+    def is_worth(self, other: HeldOut) -> bool:
+        """
+        :param other: densities of the same rows.
+        :return: True if the densities are larger in sum, even if one more row had another label
+            than expected. So few rows without an error do not prove that there are no errors: as in
+            the rule of succession, n rows without an event suggest its probability 1 / n.
+        """
+        gain = self.weight @ (self.log_density - other.log_density)
+        loss = other._if_wrong() - self._if_wrong()
+        return bool(gain > max(loss, 0.0))
+
+    def _if_wrong(self) -> float:
+        """:return: the mean over rows of log (1 - p_n), known up to rounding."""
+        others = np.maximum(-np.expm1(self.log_density), np.finfo(float).eps)
+        return float(self.weight @ np.log(others) / self.weight.sum())
+
 
 def held_out_density(
     fit: Fit,

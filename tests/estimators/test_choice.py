@@ -104,6 +104,17 @@ def test_the_hinge_is_tried_where_steep_levels_are_good(nats, best):
     assert choice.best_of(of_nats(*nats), among, among[1]) == among[best]
 
 
+@pytest.mark.parametrize("rows, best", [(12, 3), (13, 4)])
+def test_the_hinge_must_gain_what_an_error_costs(rows, best):
+    among = choice.candidates("auto", "auto", False)[:-1]
+    p = dict(zip(among, (0.6, 0.7, 0.8, 0.9, 0.95)))  # 0.693 / log(0.95 / 0.9) = 12.8
+
+    def score(one):
+        return held_out.HeldOut(np.full(rows, np.log(p[one])), np.ones(rows))
+
+    assert choice.best_of(score, among, among[1]) == among[best]
+
+
 def with_best(place, spec, rows, monkeypatch):
     """:return: the result of `choose` if this candidate is the best; the second learns first."""
     monkeypatch.setattr(choice, "best_of", lambda score, among, first: among[place])
@@ -162,8 +173,9 @@ def scored_by(score, monkeypatch):
     [
         (-1.0, -9.0, -1.1, False),  # it may be two standard errors worse, with 40 points
         (-1.0, -1.0, -9.0, True),
-        (-6.0, -4.1, -9.0, False),  # with 20, where levels are better than the hinge
-        (-6.0, -9.0, -4.1, True),
+        (-6.0, -3.5, -9.0, False),  # with 20, where levels are better than the hinge
+        (-6.0, -4.1, -9.0, True),  # levels have no advantage: it must be better
+        (-6.0, -9.0, -3.5, True),
     ],
 )
 def test_a_kernel_that_is_not_learned_is_at_the_medians_of_its_priors(

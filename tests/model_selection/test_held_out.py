@@ -162,6 +162,26 @@ def test_better_by_standard_errors():
     assert twice.mean == pytest.approx(selection.HeldOut(second, 2 * ones).mean)
 
 
+def test_a_gain_is_worth_it_if_it_outweighs_one_wrong_row():
+    """The sum is larger even with one more row, of log density mean log (1 - p)."""
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2, size=9)
+
+    def with_one(p):
+        return weight @ np.log(p) + weight @ np.log(1 - p) / weight.sum()
+
+    seen = set()
+    for p, q in rng.beta(9, 1, size=(60, 2, 9)):
+        one, other = (selection.HeldOut(np.log(probability), weight) for probability in (p, q))
+        gains = one.mean > other.mean
+        assert one.is_worth(other) == (gains and with_one(p) > with_one(q))
+        seen.add((bool(gains), one.is_worth(other)))
+    assert seen == {(True, True), (True, False), (False, False)}
+    sure = selection.HeldOut(np.zeros(9), weight)  # p = 1 up to rounding: an error costs 36 nats
+    assert not sure.is_worth(selection.HeldOut(np.full(9, -2.0), weight))
+    assert sure.is_worth(selection.HeldOut(np.full(9, -5.0), weight))
+
+
 def test_what_is_looked_at():
     def found(*options):
         return [f"{loss} {penalty:g}" for loss, penalty, _ in candidates(*options)]
