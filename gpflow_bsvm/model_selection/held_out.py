@@ -43,6 +43,9 @@ ENOUGH_ROWS = 1000
 TOL = 3e-5
 #: More copies of a row than this have the same shares in the folds, up to rounding.
 MANY = 10**6
+#: Where an error is imagined, its probability is at least this much: rows are never so many that
+#: they could tell smaller ones apart.
+SUREST = 1e-6
 #: In tempering, n rows have the weight n / (n + LITTLE).
 LITTLE = 100
 
@@ -85,8 +88,8 @@ class HeldOut(NamedTuple):
         return bool(gain > max(loss, 0.0))
 
     def _if_wrong(self) -> float:
-        """:return: the mean over rows of log (1 - p_n), known up to rounding."""
-        others = np.maximum(-np.expm1(self.log_density), np.finfo(float).eps)
+        """:return: the mean over rows of log (1 - p_n), where 1 - p_n is at least `SUREST`."""
+        others = np.maximum(-np.expm1(self.log_density), SUREST)
         return float(self.weight @ np.log(others) / self.weight.sum())
 
 
