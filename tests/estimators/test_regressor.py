@@ -344,3 +344,14 @@ def test_classes_and_sparse_rows_are_refused_with_what_works(friedman):
     for estimator in (BSVMRegressor(), OneClassBSVM()):
         with pytest.raises(TypeError, match="dense data is required"):
             estimator.fit(csr_array(X), y)
+
+
+def test_numbers_of_classes_are_not_regressed(friedman):
+    """With classes=..., a source of the labels 3 and 5 has 0 and 1 instead."""
+    X, y = friedman
+    rows = blocks(X, (y > 15).astype(float))
+    fitted = BSVMRegressor(**FIXED).fit(rows)
+    rows.classes = [3, 5]
+    for ask in (BSVMRegressor(**FIXED).fit, fitted.partial_fit):
+        with pytest.raises(ValueError, match=r"must be numbers, got the classes 3, 5: leave out c"):
+            ask(rows)
