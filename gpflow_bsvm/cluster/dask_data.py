@@ -199,8 +199,7 @@ def _of_arrays(X: Any, Y: Any, weight: Any) -> DaskReader:
     none = [None] * X.numblocks[0]
     Xs, Ys, weights = (none if c is None else c.to_delayed().ravel() for c in (X, *beside))
     piece = require("dask", extra="dask").delayed(_piece_of_arrays)
-    parts = enumerate(zip(Xs, Ys, weights))
-    reader = DaskReader([piece(x, y, w, part) for part, (x, y, w) in parts])
+    reader = DaskReader([piece(*of, part) for part, of in enumerate(zip(Xs, Ys, weights))])
     reader.known_rows = int(X.shape[0]) if np.isfinite(X.shape[0]) else None
     return reader
 

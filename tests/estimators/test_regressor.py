@@ -355,3 +355,14 @@ def test_numbers_of_classes_are_not_regressed(friedman):
     for ask in (BSVMRegressor(**FIXED).fit, fitted.partial_fit):
         with pytest.raises(ValueError, match=r"must be numbers, got the classes 3, 5: leave out c"):
             ask(rows)
+
+
+def test_numbers_of_words_are_no_signs_of_outliers(friedman):
+    """Before, the first class was taken for outliers, whatever its name."""
+    rows = blocks(friedman[0], np.arange(120) % 2.0)
+    model = OneClassBSVM(num_inducing=5).fit(rows)
+    rows.classes = ["normal", "odd"]
+    with pytest.raises(ValueError, match="y must be numbers, got 'normal'"):
+        gb.prediction.calibrate(model, rows)
+    rows.classes = [-1, 1]
+    assert model.as_model_sees(rows, labelled=True).num_rows == 120
