@@ -28,6 +28,7 @@ from .natural import Natural
 from .projection import (
     Features,
     Prior,
+    check_active_dims,
     check_codes,
     check_kernel,
     check_mean,
@@ -311,7 +312,7 @@ class _Labelled:
         X, Y = check_data(self.model.likelihood, (X, Y), minibatch=part, origin=origin)
         check_size(X, origin)
         check_width(self.model, X, Y)
-        _check_active_dims(self.model, X.shape[-1])
+        check_active_dims(self.model.prior.kernel, X.shape[-1])
         check_codes(self.model.prior.kernel, X)
         if origin.first_row == 0 and origin.numbers is None:
             self._check_prior(X)
@@ -343,15 +344,3 @@ class _Inputs(_Labelled):
 
     def labels(self, Y: AnyNDArray) -> None:
         """Do nothing: labels are ignored."""
-
-
-def _check_active_dims(model: Model, num_columns: int) -> None:
-    """:raise ValueError: if a part of the kernel uses a column that X does not have."""
-    for part in (model.prior.kernel, *model.prior.kernel.submodules):
-        dims = getattr(part, "active_dims", slice(None))
-        last = -1 if isinstance(dims, slice) else int(np.max(dims))
-        if last >= num_columns:
-            raise ValueError(
-                f"{type(part).__name__} has active_dims up to {last}, but X has columns 0 to "
-                f"{num_columns - 1}"
-            )
