@@ -20,8 +20,7 @@ from sklearn.metrics import pairwise_distances
 
 from ..data.checks import as_matrix
 from ..data.sampling import random_rows
-from ..engine.contracts import as_variables
-from ..engine.projection import check_active_dims
+from ..engine.contracts import as_variables, check_active_dims
 from ..inducing_points import kmeans
 from ..models import BSVM
 from ..models.sparse import SparseOptions

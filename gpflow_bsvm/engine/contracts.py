@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_whole
@@ -28,11 +29,11 @@ from .natural import Natural
 from .projection import (
     Features,
     Prior,
-    check_active_dims,
     check_codes,
     check_kernel,
     check_mean,
     compiled_project,
+    parts_of,
     plain_parts,
 )
 from .shared_graph import first_in_fit
@@ -206,6 +207,18 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
             f"Y has {Y.shape[-1]} columns, and the model has {num_latents} latent functions; this "
             f"likelihood needs one label per latent function{index} (shape [N, {columns}])"
         )
+
+
+def check_active_dims(kernel: Kernel, num_columns: int, name: str = "X") -> None:
+    """:raise ValueError: if a part of the kernel uses a column that its inputs do not have."""
+    for part in parts_of(kernel):
+        dims = part.active_dims
+        last = -1 if isinstance(dims, slice) else int(np.max(dims))
+        if last >= num_columns:
+            raise ValueError(
+                f"{type(part).__name__} has active_dims up to {last}, but {name} has columns 0 to "
+                f"{num_columns - 1}"
+            )
 
 
 def networks_in(modules: Iterable[Any]) -> list[Any]:

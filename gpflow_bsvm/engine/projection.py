@@ -67,18 +67,6 @@ def parts_of(kernel: Kernel) -> Iterator[Kernel]:
         yield from parts_of(part)
 
 
-def check_active_dims(kernel: Kernel, num_columns: int, name: str = "X") -> None:
-    """:raise ValueError: if a part of the kernel uses a column that its inputs do not have."""
-    for part in parts_of(kernel):
-        dims = part.active_dims
-        last = -1 if isinstance(dims, slice) else int(np.max(dims))
-        if last >= num_columns:
-            raise ValueError(
-                f"{type(part).__name__} has active_dims up to {last}, but {name} has columns 0 to "
-                f"{num_columns - 1}"
-            )
-
-
 def check_codes(kernel: Kernel, X: Any) -> None:
     """
     :param X: [N, D].
