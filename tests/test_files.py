@@ -98,3 +98,14 @@ def test_names_in_another_case_are_told(path):
     message = r"lacks 'A' \(perhaps 'a'\), 'Y' \(perhaps 'y'\)"
     with pytest.raises(ValueError, match=message):
         CSVFiles(path, target="Y", features=["A", "b"], names=["y", "a", "b"])
+
+
+@pytest.mark.parametrize(
+    "target, message", [("Y", r"lacks 'Y' \(perhaps 'y'\)"), ("k", "named 'k'")]
+)
+def test_what_is_wrong_with_a_target_is_said_before_what_is_wrong_with_a_column(
+    path, target, message
+):
+    path.write_text("y,k,k\nu,1.5,v\nw,2.5,w\n")
+    with pytest.raises(ValueError, match=message):
+        CSVFiles(path, target=target, classes="auto")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.batch import Batch, Origin, Piece, digests
+from ..data.batch import Origin, Piece, digests
 from ..data.readers import Check, Reader, checked
 from ..data.sources import Remote, Source
 from ..optional import require
@@ -54,15 +54,11 @@ class DaskReader(Reader):
         return super(DaskReader, rows).opened(check, chunk_rows)
 
     @property
-    def one_chunk(self) -> bool:
-        return self._workers is None and super().one_chunk
-
-    @property
     def num_rows(self) -> int:
         """:return: N; if necessary, a pass over the data computes it."""
         if self._workers is None or self.known_rows is not None:
             return super().num_rows
-        return self._workers().num_rows
+        return sum(self._workers().rows)
 
     @property
     def remote(self) -> Remote | None:
@@ -80,24 +76,21 @@ class DaskReader(Reader):
 
     def _filled(self) -> Iterator[Piece]:
         """:return: the partitions that have rows; after a filter, some have none."""
-        return filter(has_rows, map(self._partition, range(len(self.partitions))))
-
-    def _partition(self, number: int) -> Piece:
-        try:
-            piece: Piece = self.partitions[number].compute()
-        except Exception as error:  # Dask and its storage may raise anything
-            raise named(error, number) from error
-        return piece
+        for number, partition in enumerate(self.partitions):
+            try:
+                piece: Piece = partition.compute()
+            except Exception as error:  # Dask and its storage may raise anything
+                raise named(error, number) from error
+            if has_rows(piece):
+                yield piece
 
     def digests(self) -> Mapping[str, str]:
         """See `Source`; digests are equal with and without a client."""
         if self.remote is not None:
             return self.remote.digests()
         cut = (piece.cut(self.chunk_rows) for piece in self._filled())
-        return all_together([digests(map(self._batch, pieces)) for pieces in cut])
-
-    def _batch(self, piece: Piece) -> Batch:
-        return self._tensors(checked(piece, self._asked))
+        batches = ((self._tensors(checked(one, self._asked)) for one in part) for part in cut)
+        return all_together([*map(digests, batches)])
 
 
 class DaskFrame(DaskReader):
@@ -137,21 +130,20 @@ class DaskFrame(DaskReader):
                 f"DaskFrame takes a Dask data frame, got {type(frame).__name__}: give arrays and "
                 "pandas data frames to a fit as (X, y)"
             )
-        delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
         frame = frame.rename(columns=str)  # pyarrow would read a number as a column's place
         target, weight = (None if name is None else str(name) for name in (target, weight))
         names = list(frame.columns)
-        if isinstance(classes, str) and classes == "auto" and target in names:
-            self.classes_in_order = bool(getattr(frame[target].dtype, "ordered", False))
-            classes = _distinct(frame[target])
         others = [name for name in own_columns(names) if name not in (target, weight)]
         wanted = others if features is None else [*map(str, features)]
         words = chosen_words(wanted, names)
+        Columns(words, target, weight, wanted, None).check_names(names, "the data frame")
+        if isinstance(classes, str) and classes == "auto" and target is not None:
+            self.classes_in_order = bool(getattr(frame[target].dtype, "ordered", False))
+            classes = _distinct(frame[target])
         self.columns = Columns(words, target, weight, wanted, classes)
         self.features = self.columns.features
         self.classes = self.columns.classes
-        self.columns.check_names(names, "the data frame")
         encoded = {*words, *([] if classes is None else [target])}
         for name in [name for name in self.columns.read if name not in encoded]:
             if not numeric(frame.dtypes[name]):
@@ -160,7 +152,7 @@ class DaskFrame(DaskReader):
                     f"column {name!r} of the data frame must hold numbers, got "
                     f"{frame.dtypes[name]}: {how}"
                 )
-        piece = delayed(_piece_of_frame)
+        piece = require("dask", extra="dask").delayed(_piece_of_frame)
         parts = frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
 
@@ -207,8 +199,7 @@ def _of_arrays(X: Any, Y: Any, weight: Any) -> DaskReader:
     none = [None] * X.numblocks[0]
     Xs, Ys, weights = (none if c is None else c.to_delayed().ravel() for c in (X, *beside))
     piece = require("dask", extra="dask").delayed(_piece_of_arrays)
-    parts = enumerate(zip(Xs, Ys, weights))
-    reader = DaskReader([piece(x, y, w, part) for part, (x, y, w) in parts])
+    reader = DaskReader([piece(*of, part) for part, of in enumerate(zip(Xs, Ys, weights))])
     reader.known_rows = int(X.shape[0]) if np.isfinite(X.shape[0]) else None
     return reader
 

@@ -131,11 +131,6 @@ class Partitions(Remote):
     rows: tuple[int, ...]
     views: tuple[Callable[[Any], Any], ...] = ()
 
-    @property
-    def num_rows(self) -> int:
-        """:return: N."""
-        return sum(self.rows)
-
     def has_room(self, num_bytes: float) -> bool:
         """See `Remote`; rows do not count: Dask moves them to disk if memory is short."""
         return num_bytes <= self.cluster.room

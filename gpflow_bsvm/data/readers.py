@@ -128,7 +128,8 @@ class Reader(Source):
         with closed_at_end(prefetched(self._without_end())) as rows:
             first = [next(rows), next(rows)]
             if self.own_batches is not None:
-                size = self._batch_rows = max(len(batch.Y) for batch in first)
+                sizes = [len(batch.Y) for batch in first]
+                size, self._batch_rows = max(sizes), min(sizes)
             batches = regrouped(itertools.chain(first, rows), size)
             for batch in itertools.islice(batches, position, None):
                 yield self._tensors(batch)

@@ -86,8 +86,8 @@ class Source(ABC):
 
     @property
     def one_chunk(self) -> bool:
-        """:return: True if all rows are in one chunk, so that a pass is one call."""
-        return bool(self.chunk_rows) and self.num_rows <= self.chunk_rows
+        """:return: True if all rows are here in one chunk, so that a pass is one call."""
+        return bool(self.chunk_rows) and self.remote is None and self.num_rows <= self.chunk_rows
 
     @property
     def marks(self) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gpflow
 import numpy as np
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import Shape, inherit_check_shapes
 from gpflow.base import AnyNDArray, TensorLike, TensorType
 from gpflow.config import default_float
 from gpflow.covariances import Kuf, Kuu
@@ -20,7 +20,7 @@ from sklearn.metrics import pairwise_distances
 
 from ..data.checks import as_matrix
 from ..data.sampling import random_rows
-from ..engine.contracts import as_variables
+from ..engine.contracts import as_variables, check_active_dims
 from ..inducing_points import kmeans
 from ..models import BSVM
 from ..models.sparse import SparseOptions
@@ -65,7 +65,8 @@ class DeepKernel(Kernel):
         :param input_shape: shape of a row, such as (28, 28, 1) for images in rows of X [N, 784], or
             a number of columns; None: as the network declares.
         :raise TypeError: for another kind of `features` or `kernel`.
-        :raise ValueError: for a network that does not return vectors, or rejects `input_shape`.
+        :raise ValueError: for a network that does not return vectors, or rejects `input_shape`; if
+            the kernel uses columns that these vectors do not have.
         """
         check_layer(features)
         if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
@@ -80,7 +81,8 @@ class DeepKernel(Kernel):
         self.features = features
         self.training = False
         # Builds the network, and checks that it returns vectors.
-        call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
+        found = call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
+        check_active_dims(kernel, found.shape[-1], "the network's output")
         # TensorFlow modules do not track Keras 3 layers.
         self.weights = tuple(as_variables(features.weights)) if is_keras_3(features) else ()
 
@@ -133,6 +135,11 @@ class FeaturePoints(InducingPointsBase):
 
     :ivar Z: [M, Q], a `gpflow.Parameter`, such as `kmeans(kernel.features_of(X), M)`.
     """
+
+    @property
+    def shape(self) -> Shape:
+        """:return: (M, None, 1): Q is not the number of columns of X."""
+        return self.Z.shape[0], None, 1
 
 
 @Kuu.register(FeaturePoints, DeepKernel)

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_whole
@@ -32,6 +33,7 @@ from .projection import (
     check_kernel,
     check_mean,
     compiled_project,
+    parts_of,
     plain_parts,
 )
 from .shared_graph import first_in_fit
@@ -207,6 +209,18 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
         )
 
 
+def check_active_dims(kernel: Kernel, num_columns: int, name: str = "X") -> None:
+    """:raise ValueError: if a part of the kernel uses a column that its inputs do not have."""
+    for part in parts_of(kernel):
+        dims = part.active_dims
+        last = -1 if isinstance(dims, slice) else int(np.max(dims))
+        if last >= num_columns:
+            raise ValueError(
+                f"{type(part).__name__} has active_dims up to {last}, but {name} has columns 0 to "
+                f"{num_columns - 1}"
+            )
+
+
 def networks_in(modules: Iterable[Any]) -> list[Any]:
     """:return: parts of these modules with the methods of `gpflow_bsvm.deep.DeepKernel`."""
     parts = [p for module in modules for p in (module, *getattr(module, "submodules", ()))]
@@ -311,7 +325,7 @@ class _Labelled:
         X, Y = check_data(self.model.likelihood, (X, Y), minibatch=part, origin=origin)
         check_size(X, origin)
         check_width(self.model, X, Y)
-        _check_active_dims(self.model, X.shape[-1])
+        check_active_dims(self.model.prior.kernel, X.shape[-1])
         check_codes(self.model.prior.kernel, X)
         if origin.first_row == 0 and origin.numbers is None:
             self._check_prior(X)
@@ -343,15 +357,3 @@ class _Inputs(_Labelled):
 
     def labels(self, Y: AnyNDArray) -> None:
         """Do nothing: labels are ignored."""
-
-
-def _check_active_dims(model: Model, num_columns: int) -> None:
-    """:raise ValueError: if a part of the kernel uses a column that X does not have."""
-    for part in (model.prior.kernel, *model.prior.kernel.submodules):
-        dims = getattr(part, "active_dims", slice(None))
-        last = -1 if isinstance(dims, slice) else int(np.max(dims))
-        if last >= num_columns:
-            raise ValueError(
-                f"{type(part).__name__} has active_dims up to {last}, but X has columns 0 to "
-                f"{num_columns - 1}"
-            )

@@ -212,7 +212,6 @@ class ProjectedData(Source):
 
     @property
     def one_chunk(self) -> bool:
-        """See `gpflow_bsvm.data.sources.Source`."""
         return self.source.one_chunk
 
     @property
@@ -272,7 +271,6 @@ class ProjectedData(Source):
         return self.project(rows), index
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `gpflow_bsvm.data.sources.Source.stream`."""
         return self.source.stream(position, batch_size)
 
     def summed(self, likelihood: Likelihood) -> tuple[Source, Callable[..., Statistics]]:

@@ -6,7 +6,9 @@ Also the prior: its Cholesky factor, and trial calls of the kernel on a few rows
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gpflow
@@ -19,11 +21,16 @@ from gpflow.covariances import Kuf, Kuu
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints, InducingVariables
 from gpflow.kernels import (
+    Combination,
     Coregion,
     Kernel,
-    MultioutputKernel,
     SeparateIndependent,
     SharedIndependent,
+)
+from gpflow.posteriors import (
+    IndependentPosteriorMultiOutput,
+    IndependentPosteriorSingleOutput,
+    get_posterior_class,
 )
 from gpflow.utilities import parameter_dict
 
@@ -52,25 +59,32 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
         raise ValueError(f"the kernel {name} fails at some rows of X: {rounded(X) or wrong}")
 
 
+def parts_of(kernel: Kernel) -> Iterator[Kernel]:
+    """:return: the kernel, and the kernels that it combines, whose inputs are columns of X."""
+    yield kernel
+    combined = isinstance(kernel, Combination)
+    for part in kernel.kernels if combined else getattr(kernel, "latent_kernels", ()):
+        yield from parts_of(part)
+
+
 def check_codes(kernel: Kernel, X: Any) -> None:
     """
     :param X: [N, D].
     :raise ValueError: for a code outside the range of a `Coregion` in the kernel. (TensorFlow would
         fail with an internal error, or read another code on a GPU.)
     """
-    for part in getattr(kernel, "kernels", ()):  # `submodules` would take a millisecond
-        check_codes(part, X)
-    if isinstance(kernel, Coregion) and (codes := kernel.slice(X, None)[0]).shape[-1] == 1:
-        codes = np.ravel(codes)
-        last = kernel.output_dim - 1
-        wrong = np.flatnonzero((codes < 0) | (codes > last) | (codes != np.round(codes)))
-        if len(wrong):
-            code = codes[wrong[0]]
-            advice = ": construct it with a larger output_dim" if code > last else ""
-            raise ValueError(
-                f"row {wrong[0]} of X has code {code:g}, but the kernel Coregion takes whole "
-                f"numbers from 0 to {last} as codes{advice}"
-            )
+    for part in parts_of(kernel):
+        if isinstance(part, Coregion) and (codes := part.slice(X, None)[0]).shape[-1] == 1:
+            codes = np.ravel(codes)
+            last = part.output_dim - 1
+            wrong = np.flatnonzero((codes < 0) | (codes > last) | (codes != np.round(codes)))
+            if len(wrong):
+                code = codes[wrong[0]]
+                advice = ": construct it with a larger output_dim" if code > last else ""
+                raise ValueError(
+                    f"row {wrong[0]} of X has code {code:g}, but the kernel Coregion takes whole "
+                    f"numbers from 0 to {last} as codes{advice}"
+                )
 
 
 def check_is_kernel(kernel: Any) -> None:
@@ -79,6 +93,32 @@ def check_is_kernel(kernel: Any) -> None:
         raise TypeError(
             "expected a kernel of GPflow, such as gpflow.kernels.SquaredExponential(), got "
             f"{kernel!r}"
+        )
+
+
+def check_independent(name: str, kernel: Any, variable: InducingVariables) -> None:
+    """
+    :param name: the model's name in the error.
+    :raise TypeError: see `check_is_kernel`.
+    :raise ValueError: if kernel and inducing variable mix or correlate latent functions under q,
+        if GPflow has no Kuf for them, or if latent functions have different numbers of points.
+    """
+    check_is_kernel(kernel)
+    kinds = type(variable), type(kernel)
+    independent = IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput
+    known = Kuf.dispatch(*kinds, tf.Tensor) is not None
+    if not known or get_posterior_class(kernel, variable) not in independent:
+        raise ValueError(
+            f"{name} needs independent latent functions with a Kuf in GPflow, got "
+            f"{kinds[1].__name__} with {kinds[0].__name__}: use one kernel with InducingPoints(Z) "
+            "and num_latent_gps, or SharedIndependent / SeparateIndependent with an inducing "
+            "variable such as SharedIndependentInducingVariables(InducingPoints(Z))"
+        )
+    sizes = [int(part.num_inducing) for part in getattr(variable, "inducing_variable_list", ())]
+    if sizes and (len(sizes) != kernel.num_latent_gps or len({*sizes}) > 1):
+        raise ValueError(
+            f"{kinds[1].__name__} needs inducing variables of equally many points for each of its "
+            f"{kernel.num_latent_gps} latent functions, got variables of {sizes} points"
         )
 
 
@@ -101,14 +141,12 @@ def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
 
 def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    :return: K(X) [..., N, N] and K_diag(X) [..., N].
+    :return: K(X) [L, N, N] and K_diag(X) [L, N], where L is the number of latent kernels.
     :raise ValueError: if the kernel rejects X; the message names the innermost failing part.
     """
-    called: Any = with_active_dims(kernel)
-    if isinstance(kernel, MultioutputKernel):
-        called = functools.partial(called, full_output_cov=False)
+    latent = getattr(kernel, "latent_kernels", (kernel,))
     try:
-        K, diagonal = (called(X, full_cov=full_cov).numpy() for full_cov in (True, False))
+        K, diagonal = (np.stack([k(X, full_cov=full) for k in latent]) for full in (True, False))
     except Exception as error:
         for part in getattr(kernel, "kernels", ()):
             values_of(part, X)
@@ -119,7 +157,7 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
             f"the kernel {type(kernel).__name__} cannot be called with inputs of {X.shape[-1]} "
             f"columns: {why}"
         ) from error
-    return K, diagonal.T
+    return K, diagonal
 
 
 def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
@@ -181,14 +219,18 @@ def with_active_dims(kernel: Kernel) -> Kernel:
     :return: an equal kernel that respects the `active_dims` of its latent kernels. GPflow's
         multi-output kernels ignore these, because they do not call their kernels, but use `K`.
     """
-    dims = [getattr(part, "active_dims", slice(None)) for part in kernel.submodules]
-    if all(isinstance(one, slice) and one == slice(None) for one in dims):
+    if not isinstance(kernel, (SeparateIndependent, SharedIndependent)):
         return kernel
-    if type(kernel) is SeparateIndependent:
-        return SeparateIndependent([Called(one) for one in kernel.kernels])
-    if type(kernel) is SharedIndependent:
-        return SharedIndependent(Called(kernel.kernel), kernel.num_latent_gps)
-    return kernel
+    made = copy.copy(kernel)  # may be of a user's class
+    name = "kernels" if isinstance(kernel, SeparateIndependent) else "kernel"
+    made.__dict__[name] = tf.nest.map_structure(_called, getattr(kernel, name))
+    return made
+
+
+def _called(kernel: Kernel) -> Kernel:
+    dims = [part.active_dims for part in parts_of(kernel)]
+    used = any(not isinstance(one, slice) or one != slice(None) for one in dims)
+    return Called(kernel) if used else kernel
 
 
 #: Largest jitter to try: a larger one would change the model too much.
@@ -336,11 +378,8 @@ def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
     Kuf_ = Kuf(prior.inducing_variable, kernel, X)
     Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]
     A = tf.linalg.triangular_solve(Lz, Kuf_)
-    if isinstance(kernel, MultioutputKernel):
-        called: Any = with_active_dims(kernel)
-        Kff = called(X, full_cov=False, full_output_cov=False)  # [N, L]
-    else:
-        Kff = kernel(X, full_cov=False)[:, None]
+    latent = getattr(kernel, "latent_kernels", (kernel,))
+    Kff = tf.stack([k(X, full_cov=False) for k in latent], axis=-1)  # [N, L] or [N, 1]
     explained = tf.linalg.matrix_transpose(tf.reduce_sum(tf.square(A), axis=-2))  # [N, G]
     return Features(tf.linalg.matrix_transpose(A), Kff - explained, prior.mean_function(X))
 

@@ -134,6 +134,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """
         check_options(self)
         new = copy.copy(self)
+        new.__dict__.pop("fill_", None)
         y = y if self._labelled else None
         rows = source_of(X, y, sample_weight)
         stages = Stages(checkpoint, bool(self.verbose))
@@ -233,10 +234,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
     def _how(self) -> dict[str, Any]:
         """:return: options of `validate_data`."""
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        has_fill = getattr(self, "fill_", ()) is not None  # `impute` may be set after the fit
         return {
             "dtype": gpflow.config.default_float(),
             "accept_sparse": linear and not self.impute and "csr",
-            "ensure_all_finite": "allow-nan" if self.impute else True,
+            "ensure_all_finite": "allow-nan" if self.impute and has_fill else True,
         }
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:

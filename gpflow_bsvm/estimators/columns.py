@@ -12,7 +12,7 @@ from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, 
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.projection import check_codes, values_of
+from ..engine.projection import check_codes, parts_of, values_of
 from ..models.linear import WeightKernel
 from ..notices import warn
 from .labels import with_numpy_type
@@ -26,11 +26,6 @@ _ROWS = 20
 def columns_of(part: Kernel, num_columns: int) -> AnyNDArray:
     """:return: indices of the columns that a part of a kernel uses."""
     return np.arange(num_columns)[part.active_dims]
-
-
-def parts_of(kernel: Kernel) -> list[Kernel]:
-    """:return: a kernel and all kernels within it."""
-    return [part for part in (kernel, *kernel.submodules) if isinstance(part, Kernel)]
 
 
 def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> list[int]:
@@ -56,14 +51,8 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
     kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
     # Smooth terms of the same columns must not hide a term that uses them as codes.
-    return sorted(kept | {c for term in _terms(kernel) for c in _codes(term, X)})
-
-
-def _terms(kernel: Kernel) -> list[Kernel]:
-    """:return: the kernels that sums, products and change points combine."""
-    if not isinstance(kernel, Combination):
-        return [kernel]
-    return [term for part in kernel.kernels for term in _terms(part)]
+    terms = [part for part in parts_of(kernel) if not isinstance(part, Combination)]
+    return sorted(kept | {column for term in terms for column in _codes(term, X)})
 
 
 def _codes(kernel: Kernel, X: AnyNDArray) -> list[int]:

@@ -76,7 +76,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
     except (ValueError, TypeError) as error:
         first = str(error).partition("\n")[0]
         if first == "Input X contains NaN.":
-            advice = "Set impute=True, or drop or impute such rows first."
+            advice = "Fit dense rows with impute=True, or drop or impute such rows first."
         elif first.startswith("Input X contains infinity") and not scipy.sparse.issparse(X):
             values = check_array(X, dtype=estimator._how["dtype"], ensure_all_finite=False)
             row, column = np.argwhere(np.isinf(values))[0]
@@ -85,6 +85,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             advice = (
                 "in X: encode words as numbers, for instance with OneHotEncoder; dates as days."
             )
+        elif first.startswith("Cannot cast array data"):
+            advice = "in X: give records as pandas.DataFrame(X)."
         else:
             raise
         raise type(error)(f"{first} {advice}") from None

@@ -52,11 +52,13 @@ def known_labels(y: Any) -> AnyNDArray:
 
 def with_numpy_type(y: Any) -> Any:
     """
-    :return: y, with NumPy's integers or truth values in place of pandas' nullable types and
-        categories, which scikit-learn converts to floats: True to 1.0, and large integers to their
+    :return: y in memory, with NumPy's integers or truth values in place of pandas' nullable types
+        and categories, which scikit-learn converts to floats: True to 1.0, large integers to their
         neighbors. A list that NumPy would change becomes objects: strings beside other labels,
         members of a string enumeration, or integers that floats do not hold.
     """
+    if hasattr(y, "__dask_graph__"):
+        y = y.compute()
     if hasattr(y, "columns") and len(y.columns) == 1:
         return type(y)({name: with_numpy_type(y[name]) for name in y.columns})
     if isinstance(y, list | tuple):

@@ -20,7 +20,7 @@ from ..prediction.marginals import predict_marginals, predict_probits
 from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS
-from .labels import Encoding, ones, standardised
+from .labels import Encoding, check_are_numbers, ones, standardised
 from .specification import DEFAULT_VARIANCE, Data, Specification, make_model, specify
 from .training import at_most
 
@@ -133,6 +133,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
 
     def _encoding(self, rows: Any = None) -> Encoding:
         """:return: an encoding that keeps labels, because later rows may have both labels."""
+        check_are_numbers(getattr(rows, "classes", None) or ())
         return standardised
 
 

@@ -20,6 +20,7 @@ from ..data.checks import warn_of_digits
 from ..notices import warn
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_cdf, predict_marginals
+from ..tables.paths import shortened
 from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS, is_nearly_constant
@@ -138,7 +139,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
         X, y, weight = found.sample
         Y, _ = self._learn_labels(y[:, 0], weight)(y)
         self.y_scale_ *= self._unit((X, Y, weight))
-        return self._encoding()
+        return self._encoding(rows)
 
     def _unit(self, data: Data) -> float:
         """
@@ -209,6 +210,9 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
         return self._encoding()
 
     def _encoding(self, rows: Any = None) -> Encoding:
+        if (names := getattr(rows, "classes", None)) is not None:
+            how = "leave out classes=..., or use BSVMClassifier"
+            raise ValueError(f"y must be numbers, got the classes {shortened(names)}: {how}")
         return partial(standardised, center=self.y_center_, scale=self.y_scale_)
 
 

@@ -181,8 +181,8 @@ def check_exchangeable(model: SparseModel) -> None:
 def exchange(model: SparseModel, Z: Any) -> None:
     """
     Replace the inducing points of a `BSVM`; their number may change. The new q(u) is the model's
-    prediction at Z. Predictions at Z therefore do not change; elsewhere, they change only if Z
-    cannot represent them.
+    prediction at Z. Predictions at Z therefore do not change (unless the kernel has a `White`
+    part); elsewhere, they change only if Z cannot represent them.
 
     :param model: a model with plain inducing points shared by all latent functions; changed in
         place.

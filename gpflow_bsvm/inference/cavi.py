@@ -294,12 +294,10 @@ class Sweeps(Run[SweepState, Step]):
         return ascent, tf.stack([[ascent.point.value, ascent.taken]])
 
     def look_again(self) -> None:
-        """See `Run`."""
         if not self._data.indexed:  # only a pass finds added rows
             self._start()
 
     def restore(self) -> None:
-        """See `Run`."""
         if self.state.ascent is not None and self.state.steps:
             self._model.assign_natural(self.state.ascent.point.natural)
 

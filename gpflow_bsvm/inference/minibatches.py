@@ -287,7 +287,6 @@ class MinibatchRun(Run[MinibatchState, Step]):
         return after if math.isfinite(elbo) else None, elbo, rate
 
     def close(self) -> None:
-        """See `Run`."""
         self._groups.close()
 
 

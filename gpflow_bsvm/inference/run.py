@@ -51,7 +51,6 @@ class Run(Generic[State, Taken]):
     unseen: bool = False
 
     def __init__(self, options: Any, model: Any) -> None:
-        """:param options: the algorithm."""
         self._options = options
         self._model = model
         self.max_steps = int(options.max_steps)  # a graph takes no other whole number

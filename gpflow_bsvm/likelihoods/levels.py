@@ -124,7 +124,6 @@ class LocationSpread(Levels):
 
     @inherit_check_shapes
     def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """See `Levels`."""
         slope, base = np.polyfit(logit(self.t), np.column_stack([self.b, self.W]), 1)
         columns = base + slope * s[:, None]
         return columns[:, 0], columns[:, 1:], np.square(columns[:, 1:])

@@ -13,14 +13,10 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.config import default_float
+from gpflow.inducing_variables import InducingPoints, InducingVariables
 from gpflow.kernels import Kernel, MultioutputKernel, SharedIndependent
 from gpflow.likelihoods import Likelihood
-from gpflow.posteriors import (
-    IndependentPosteriorMultiOutput,
-    IndependentPosteriorSingleOutput,
-    PrecomputeCacheType,
-    get_posterior_class,
-)
+from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 from scipy.sparse import issparse
 
 from ..checks import check_rate
@@ -40,7 +36,7 @@ from ..engine.projection import (
     Prior,
     Projected,
     check_codes,
-    check_is_kernel,
+    check_independent,
     compiled_prior_factor,
     plain_points,
     project,
@@ -69,19 +65,10 @@ class SparseFeatures(gpflow.models.GPModel):
 
     def _check_features(self) -> None:
         """
-        :raise ValueError: if kernel and inducing variable mix or correlate latent functions under
-            q; if the likelihood needs another number of functions; for an invalid `num_data`.
+        :raise ValueError: if the likelihood needs another number of latent functions; for an
+            invalid `num_data`.
         """
         self._jitter = None
-        check_is_kernel(self.kernel)
-        posterior = get_posterior_class(self.kernel, self.inducing_variable)
-        if posterior not in (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput):
-            raise ValueError(
-                f"{type(self).__name__} needs independent latent functions, not a "
-                f"{posterior.__name__}: use one kernel with num_latent_gps, or SharedIndependent / "
-                "SeparateIndependent with an inducing variable such as "
-                "SharedIndependentInducingVariables(InducingPoints(Z))"
-            )
         check_num_data(getattr(self, "num_data", None))
         check_latents(self.likelihood, self.num_latent_gps, self.kernel)
         points = plain_points(self.inducing_variable) if self._warns_of_duplicates else []
@@ -123,10 +110,9 @@ class SparseFeatures(gpflow.models.GPModel):
     def num_feature_groups(self) -> int:
         """:return: 1 if all latent functions share kernel and inducing variable, else L."""
         points = gpflow.inducing_variables.SharedIndependentInducingVariables
-        shares = not isinstance(self.kernel, MultioutputKernel)
-        if isinstance(self.kernel, SharedIndependent):
-            shares = isinstance(self.inducing_variable, points)
-        return 1 if shares else self.q_shape[0]
+        shares = isinstance(self.kernel, SharedIndependent)
+        shares &= isinstance(self.inducing_variable, points)
+        return self.q_shape[0] if isinstance(self.kernel, MultioutputKernel) and not shares else 1
 
     @property
     def prior(self) -> Prior:
@@ -159,8 +145,42 @@ class SparseFeatures(gpflow.models.GPModel):
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:
-        """As in `gpflow.models.GPModel`."""
         return super().predict_log_density(self._labelled(data), full_cov, full_output_cov)
+
+    @inherit_check_shapes
+    def predict_f(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """
+        As in `gpflow.models.SVGP`, but similar models share one graph. Rows with NaN give NaN;
+        functions of `gpflow_bsvm.prediction` reject such rows.
+
+        :raise TypeError: for sparse rows (use functions of `gpflow_bsvm.prediction`).
+        :raise ValueError: for rows of the wrong width, or codes outside a `Coregion`'s range.
+        """
+        if issparse(Xnew):
+            raise TypeError(
+                "GPflow's methods of a model need a dense X: give X.toarray(), or use a function "
+                "such as gpflow_bsvm.prediction.predict_marginals, which takes sparse rows"
+            )
+        check_dtype(Xnew)
+        X = tf.convert_to_tensor(Xnew, default_float())
+        if tf.executing_eagerly():
+            check_floats(self)
+            check_width(self, X)
+            check_codes(self.kernel, X)
+        if full_cov or full_output_cov or len(X.shape) != 2:
+            posterior: BasePosterior = self.posterior(PrecomputeCacheType.NOCACHE)
+            with self._own_jitter():
+                return posterior.fused_predict_f(X, full_cov, full_output_cov)
+        Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
+        return cast(MeanAndVariance, self._predictor(Lz, (self.prior,))(X))
+
+    def _predictor(self, Lz: tf.Tensor, modules: tuple[Any, ...]) -> Callable[..., Any]:
+        mean, root = self.whitened_q(Lz)
+        R = tf.linalg.matrix_transpose(root)  # once, not in each call
+        graph = _finished if len(modules) > 1 else _moments
+        return partial(graph.bind(*modules).at_present(), (tf.transpose(mean), R, Lz))
 
     def _own_jitter(self) -> contextlib.AbstractContextManager[Any]:
         config = gpflow.config.config()
@@ -211,16 +231,17 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         :param kwargs: `num_latent_gps` (default: as many as the likelihood or the kernel
             needs), and other options of GPflow.
         :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
-            (closed-form steps treat each separately), or if likelihood or kernel needs another
-            number of latent functions.
+            (closed-form steps treat each separately); if likelihood or kernel needs another number
+            of latent functions, or of inducing variables.
         """
         if q_diag:
             raise ValueError(
                 "BSVM needs a full q_sqrt (q_diag=False): its closed-form step gives a full "
                 "covariance; gpflow.models.SVGP with this likelihood can have a diagonal covariance"
             )
-        if not isinstance(inducing_variable, gpflow.inducing_variables.InducingVariables):
-            inducing_variable = as_matrix(inducing_variable, "Z")
+        if not isinstance(inducing_variable, InducingVariables):
+            inducing_variable = InducingPoints(as_matrix(inducing_variable, "Z"))
+        check_independent(type(self).__name__, kernel, inducing_variable)
         given = kwargs.get("num_latent_gps")
         given = getattr(kernel, "num_latent_gps", None) if given is None else given
         kwargs["num_latent_gps"] = num_latents(likelihood, given=given)
@@ -265,12 +286,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             return self._predictor(self.prior_factor(), modules)
 
         return remembered(self, name, parts, compute)
-
-    def _predictor(self, Lz: tf.Tensor, modules: tuple[Any, ...]) -> Callable[..., Any]:
-        mean, root = self.whitened_q(Lz)
-        R = tf.linalg.matrix_transpose(root)  # once, not in each call
-        graph = _finished if len(modules) > 1 else _moments
-        return partial(graph.bind(*modules).at_present(), (tf.transpose(mean), R, Lz))
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -320,7 +335,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     @inherit_check_shapes
     def elbo(self, data: RegressionData) -> tf.Tensor:
-        """As in `gpflow.models.SVGP`."""
         return super().elbo(self._labelled(data))
 
     @inherit_check_shapes
@@ -330,39 +344,9 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             return super().prior_kl()
 
     @inherit_check_shapes
-    def predict_f(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """
-        As in `gpflow.models.SVGP`, but similar models share one graph. Rows with NaN give NaN;
-        functions of `gpflow_bsvm.prediction` reject such rows.
-
-        :raise TypeError: for sparse rows (use functions of `gpflow_bsvm.prediction`).
-        :raise ValueError: for rows of the wrong width, or codes outside a `Coregion`'s range.
-        """
-        if issparse(Xnew):
-            raise TypeError(
-                "GPflow's methods of a model need a dense X: give X.toarray(), or use a function "
-                "such as gpflow_bsvm.prediction.predict_marginals, which takes sparse rows"
-            )
-        check_dtype(Xnew)
-        X = tf.convert_to_tensor(Xnew, default_float())
-        if tf.executing_eagerly():
-            check_floats(self)
-            check_width(self, X)
-            check_codes(self.kernel, X)
-        if full_cov or full_output_cov or len(X.shape) != 2:
-            posterior = self.posterior(PrecomputeCacheType.NOCACHE)
-            with self._own_jitter():
-                return posterior.fused_predict_f(X, full_cov, full_output_cov)
-        Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
-        return cast(MeanAndVariance, self._predictor(Lz, (self.prior,))(X))
-
-    @inherit_check_shapes
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.SVGP`, with shared graphs as in `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
         mean, variance = self.predict_f(Xnew)
@@ -372,7 +356,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def posterior(
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR
-    ) -> gpflow.posteriors.BasePosterior:
+    ) -> BasePosterior:
         """As in `gpflow.models.SVGP`, but latent kernels respect their `active_dims`."""
         check_floats(self)
         with self._own_jitter():

@@ -9,12 +9,9 @@ from typing import Any
 import gpflow
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
-from gpflow.base import InputData, MeanAndVariance
-from gpflow.conditionals import conditional
-from gpflow.posteriors import BasePosterior, PrecomputeCacheType
+from gpflow.posteriors import BasePosterior, PrecomputeCacheType, create_posterior
 
 from ..data.batch import Batch
-from ..data.checks import check_dtype
 from ..engine.natural import Natural, to_mean_and_root
 from ..engine.projection import with_active_dims
 from ..models.sparse import BSVM, SparseFeatures
@@ -46,29 +43,17 @@ class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         """See `BSVM`."""
         return self.to_bsvm().predictor(finish)
 
-    @inherit_check_shapes
-    def predict_f(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """See `gpflow.models.SGPR`; computes q first."""
-        check_dtype(Xnew)
-        mean, root = to_mean_and_root(self.natural())
-        with self._own_jitter():
-            f_mean, f_var = conditional(
-                Xnew,
-                self.inducing_variable,
-                with_active_dims(self.kernel),
-                tf.transpose(mean),
-                q_sqrt=root,
-                full_cov=full_cov,
-                full_output_cov=full_output_cov,
-                white=True,
-            )
-        return f_mean + self.mean_function(Xnew), f_var
+    def whitened_q(self, Lz: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean and root of q(Lz^-1 u)."""
+        return to_mean_and_root(self.natural())
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
         """See `gpflow.models.SVGP`; speeds up repeated predictions with the current q."""
-        return self.to_bsvm().posterior(precompute_cache)
+        mean, root = to_mean_and_root(self.natural())
+        prior = with_active_dims(self.kernel), self.inducing_variable
+        q = tf.transpose(mean), root, True  # whitened
+        with self._own_jitter():
+            return create_posterior(*prior, *q, self.mean_function, precompute_cache)
 
     def _batch(self) -> Batch:
         X, Y = self.data

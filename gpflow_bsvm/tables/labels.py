@@ -87,7 +87,8 @@ def class_list(classes: Any, distinct: bool = True) -> list[Any]:
     :return: the labels, in class order.
     :raise ValueError: for fewer than two labels, duplicates, or several types.
     """
-    if isinstance(classes, str | Mapping) or not isinstance(classes, Iterable):
+    is_list = isinstance(classes, Iterable) and not isinstance(classes, str | Mapping)
+    if not is_list or np.ndim(classes) > 1:
         kind = type(classes).__name__
         raise ValueError(f"classes must be a list of labels, got the {kind} {classes!r}")
     names = list(classes if distinct else dict.fromkeys(classes))

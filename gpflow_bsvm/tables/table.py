@@ -53,6 +53,10 @@ class Table:
         beside = (reading.target, reading.weight, *reading.drop)
         others = [name for name in own_columns(self.names) if name not in beside]
         wanted = others if reading.features is None else list(reading.features)
+        chosen = chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
+        asked = Columns(chosen, reading.target, reading.weight, wanted, None)
+        own = [name for name in self.names if name not in reading.drop]
+        asked.check_names(own, f"file {self.files[0].path}", reading.features is None)
         self._look([*wanted, reading.target, reading.weight])
         found = self._found()
         self._kinds = {name: found[name] for name in wanted if name in found}
@@ -61,9 +65,9 @@ class Table:
             seen = self._seen[name]
             if place := seen.gap(seen.missing_values(column.words is not None)):
                 self.holes[name] = place
-        found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
+        found |= chosen
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
-        labels = self._seen.get(reading.target)  # None: `check_names` raises
+        labels = self._seen.get(reading.target)  # None without labels
         self.classes_in_order = bool(labels and labels.order) if reading.is_auto else True
         self.columns = Columns(found, reading.target, reading.weight, X, self._classes)
         for file in self.files:
@@ -72,18 +76,15 @@ class Table:
 
     def _with_target(self, reading: Reading) -> Reading:
         path = self.files[0].path
-        names = self.names
-        if reading.target in names:
-            return reading
         if reading.target is not None:
-            raise ValueError(f"{path} has no column {with_nearest([reading.target], names)}")
-        found = [name for name in names if name.lower() in TARGETS]
+            return reading
+        found = [name for name in self.names if name.lower() in TARGETS]
         if len(found) == 1:
             return replace(reading, target=found[0])
         hint = "; if these are the values of the first row, give names=[...]"
         raise ValueError(
             f"which column of {path} holds the labels? Name it with target (--target COL); its "
-            f"columns, {listed(names, 40)}, include {'more than one' if found else 'none'} of "
+            f"columns, {listed(self.names, 40)}, include {'more than one' if found else 'none'} of "
             f"{', '.join(TARGETS)}{hint * self._begins_with_values(reading)}"
         )
 

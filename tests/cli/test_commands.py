@@ -177,7 +177,7 @@ def test_errors_about_files_come_before_tensorflow(folder):
         (["compare", hole], "column 'b' has no value in row 1: --impute"),
         (["train", hole, *more], "hole.csv: column 'y' holds"),
         (["compare", hole, *more], "hole.csv: column 'y' holds"),
-        (["train", hole, "--target", "z"], "has no column 'z'; it has a, b, y"),
+        (["train", hole, "--target", "z"], "hole.csv lacks 'z'; it has a, b, y"),
         (["predict", str(folder / "model.npz"), short], "short.csv lacks 'b'; it has a"),
         (["predict", str(folder / "model.npz"), odd], "column 'b' holds numbers and words"),
         (["predict", str(folder / "model.npz"), hole, "--id", "no"], "hole.csv lacks 'no'; it has"),
@@ -231,7 +231,7 @@ BAD = {
     "there is no file": ("predict", "model.npz", "nowhere.csv"),
     "no such file|No such file|there is no": ("predict", "nowhere.npz", "rows.csv"),
     "rows.csv": ("predict", "rows.csv", "rows.csv"),
-    "rows.csv has no column 'colour'; it has ": (
+    "rows.csv lacks 'colour'; it has ": (
         "train",
         "rows.csv",
         "--target",

@@ -345,3 +345,20 @@ def test_what_pandas_writes_beside_a_table_is_no_feature(client, arrays):
     assert DaskFrame(frame, target="y", weight="w", classes="auto").features == ("a", "b")
     with pytest.raises(ValueError, match="column 'y' holds empty labels"):
         DaskFrame(frame.assign(y=frame.y.where(frame.a > 0)), target="y", classes="auto")
+
+
+def test_labels_in_a_column_of_dask_are_as_in_memory(arrays):
+    X, labels = arrays[0], pd.DataFrame({"y": arrays[1][:, 0].astype(int)})
+    options = {"num_inducing": 5, "random_state": 0, "learn_kernel": False, "loss": "hinge"}
+    column = dd.from_pandas(labels, npartitions=2)
+    here = gb.BSVMClassifier(**options).fit(X, labels.y)
+    there = gb.BSVMClassifier(**options).fit(X, column.y)
+    np.testing.assert_array_equal(there.predict_proba(X), here.predict_proba(X))
+    for y in (column.y, column):
+        assert here.score(X, y) == here.score(X, labels.y)
+
+
+def test_a_target_that_the_frame_lacks_is_named(arrays):
+    for classes in ("auto", None):
+        with pytest.raises(ValueError, match=r"the data frame lacks 'Y' \(perhaps 'y'\); it has"):
+            DaskFrame(frame_of(arrays), target="Y", classes=classes)

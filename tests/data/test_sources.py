@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import tensorflow as tf
 from helpers import assert_same_state, make_data, make_model, readers, state
 from kinds_of_rows import (
     Anew,
@@ -370,3 +371,12 @@ def test_weights_are_part_of_what_is_read(data, given):
     for rows in (given["parquet"][0], given["list"][0], open_data(make_model(data), data)):
         with pytest.raises(ValueError, match=r"weights: as the third component .*weight=..."):
             CAVI().run(make_model(data), rows, sample_weight=np.ones(N))
+
+
+def test_a_smaller_first_batch_is_no_sign_of_more_rows(data, recwarn):
+    """Before, 10 rows and 190 in batches of 30 were said to be 210."""
+    X, Y = data
+    first = tf.data.Dataset.from_tensors((X[:10], Y[:10]))
+    rest = tf.data.Dataset.from_tensor_slices((X[10:], Y[10:])).batch(30)
+    SVI(max_steps=3).run(make_model(data, num_data=N), first.concatenate(rest))
+    assert not [one for one in recwarn if "num_data is" in str(one.message)]

@@ -149,12 +149,17 @@ def test_so_once_in_each_fit_of_a_model(data, monkeypatch):
         assert len(seen) == number
 
 
+@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("code, advice", [(4.0, ": construct it"), (-1.0, "$"), (1.5, "$")])
-def test_a_code_that_coregion_does_not_have(code, advice, data):
+def test_a_code_that_coregion_does_not_have(code, advice, several, data):
     """TensorFlow fails with 71 lines, or on a GPU takes another code."""
     kernel = k.SquaredExponential(active_dims=[0]) * k.Coregion(4, 1, active_dims=[1])
     X = np.column_stack([data[0][:, 0], np.arange(len(data[0])) % 4.0])
-    model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), X[:8].copy())
+    Z = gpflow.inducing_variables.InducingPoints(X[:8].copy())
+    if several:
+        kernel = k.SharedIndependent(kernel, 1)
+        Z = gpflow.inducing_variables.SharedIndependentInducingVariables(Z)
+    model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), Z)
     wrong = np.where(np.arange(len(X))[:, None] == [-1, 7], code, X)
     told = rf"row 7 of X has code {code:g}, .* whole numbers from 0 to 3 as codes{advice}"
     for ask in (

@@ -11,6 +11,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.data.sampling import batch_groups
 from gpflow_bsvm.engine.contracts import features_of
 from gpflow_bsvm.engine.projected_data import ProjectedData
+from gpflow_bsvm.engine.projection import with_active_dims
 from gpflow_bsvm.prediction.marginals import predict_marginals
 
 
@@ -74,3 +75,19 @@ def test_latent_kernels_see_their_columns_only():
         elbos.append(alone.elbo((X, np.equal(Y, part))))
     np.testing.assert_allclose(both.elbo((X, Y)), sum(elbos), rtol=1e-9)
     gb.inference.CAVI(max_steps=1).run(both, (X, Y))  # its trial call sees the columns, too
+
+
+class Own(gpflow.kernels.SeparateIndependent):
+    """A user's class."""
+
+
+@pytest.mark.parametrize("several", [gpflow.kernels.SeparateIndependent, Own])
+def test_a_kernel_of_several_is_its_kernels(several):
+    X, _ = make_data(5)
+    kernels = [gpflow.kernels.Linear(active_dims=[0]), gpflow.kernels.Matern32(active_dims=[1])]
+    found = with_active_dims(several(kernels))
+    assert type(found) is several
+    for full in (False, True):
+        expected = np.stack([kernel(X, full_cov=full) for kernel in kernels], -1)
+        values = np.moveaxis(found(X, full_cov=full, full_output_cov=False), 0, -1 if full else 0)
+        np.testing.assert_allclose(values, expected, rtol=1e-12)

@@ -11,6 +11,7 @@ from gpflow.kernels import (
     Linear,
     Matern12,
     Matern32,
+    Periodic,
     SquaredExponential,
 )
 from gpflow.kernels.categorical import Categorical
@@ -275,6 +276,8 @@ def test_what_there_is_not_is_an_attribute_error(rows):
     linear = fixed(kernel="linear").fit(X, f > 0)
     assert not any(hasattr(linear, name) for name in ("lengthscales_", "num_inducing_"))
     assert not hasattr(BSVMClassifier(), "coef_")
+    kernel = Periodic(SquaredExponential())  # its lengthscale is no distance between rows
+    assert not hasattr(fixed(kernel=kernel, num_inducing=5).fit(X, f > 0), "lengthscales_")
 
 
 @pytest.mark.drill

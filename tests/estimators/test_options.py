@@ -106,7 +106,7 @@ def test_names_of_scikit_learns_kernels_are_refused_with_what_works(moons, kerne
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (np.where(X > 1.5, np.nan, X), y), "X contains NaN. Set impute=True"),
+        (lambda X, y: (np.where(X > 1.5, np.nan, X), y), "NaN. Fit dense rows with impute=True"),
         (lambda X, y: (X * [1, 1e-200], y), "column 1 of X is so small that its variance underf"),
         (lambda X, y: (X * [1, 1e-160], y), "column 1 of X is so small that its variance underf"),
         (lambda X, y: (np.where(X > 1.5, np.inf, X), y), "infinity"),
@@ -311,3 +311,24 @@ def test_a_line_without_an_inducing_point_near_it_is_no_raw_error(data):
         p = gb.BSVMClassifier(loss="hinge", num_inducing=1, penalty=1.0, standardize=False)
         p = p.fit(1e6 * np.round(data[0], 2), data[1]).predict_proba(data[0])
     assert np.isfinite(p).all()
+
+
+def test_values_that_are_missing_only_later_need_another_fit(moons):
+    """Before, the error was an overflow of f. A fit forgets that an earlier one did not impute."""
+    X, y = moons
+    gaps = np.where(X > 1.5, np.nan, X)
+    model = fixed(num_inducing=5).fit(X, y).set_params(impute=True)
+    for ask in (model.predict, lambda gaps: model.partial_fit(gaps, y)):
+        with pytest.raises(ValueError, match=r"contains NaN\. Fit dense rows with impute=True"):
+            ask(gaps)
+    np.testing.assert_array_equal(
+        model.fit(gaps, y).predict(gaps),
+        fixed(num_inducing=5, impute=True).fit(gaps, y).predict(gaps),
+    )
+
+
+def test_records_are_refused_with_what_works(moons):
+    records = np.rec.fromarrays(moons[0].T, names="a,b")
+    for rows in (records, np.array(records.tolist(), [("a", float), ("b", float)])):
+        with pytest.raises(TypeError, match=r"give records as pandas\.DataFrame\(X\)"):
+            fixed().fit(rows, moons[1])

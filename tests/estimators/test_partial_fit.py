@@ -37,6 +37,12 @@ def test_classes_may_come_in_any_form(data, form):
     np.testing.assert_array_equal(found.classes_, ["maybe", "no", "yes"])
 
 
+@pytest.mark.parametrize("classes", [[["no", "yes"]], np.array([["no"], ["yes"]])])
+def test_classes_are_one_list(data, classes):
+    with pytest.raises(ValueError, match=r"classes must be a list of labels, got the (list|ndarr)"):
+        make().partial_fit(*data, classes=classes)
+
+
 def test_rows_that_bring_their_labels_may_come_with_classes(data):
     X, y = data
     rows = Blocks([(X, (y == "yes")[:, None] * 1.0)])

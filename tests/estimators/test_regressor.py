@@ -344,3 +344,25 @@ def test_classes_and_sparse_rows_are_refused_with_what_works(friedman):
     for estimator in (BSVMRegressor(), OneClassBSVM()):
         with pytest.raises(TypeError, match="dense data is required"):
             estimator.fit(csr_array(X), y)
+
+
+def test_numbers_of_classes_are_not_regressed(friedman):
+    """With classes=..., a source of the labels 3 and 5 has 0 and 1 instead."""
+    X, y = friedman
+    rows = blocks(X, (y > 15).astype(float))
+    fitted = BSVMRegressor(**FIXED).fit(rows)
+    rows.classes = [3, 5]
+    for ask in (BSVMRegressor(**FIXED).fit, fitted.partial_fit):
+        with pytest.raises(ValueError, match=r"must be numbers, got the classes 3, 5: leave out c"):
+            ask(rows)
+
+
+def test_numbers_of_words_are_no_signs_of_outliers(friedman):
+    """Before, the first class was taken for outliers, whatever its name."""
+    rows = blocks(friedman[0], np.arange(120) % 2.0)
+    model = OneClassBSVM(num_inducing=5).fit(rows)
+    rows.classes = ["normal", "odd"]
+    with pytest.raises(ValueError, match="y must be numbers, got 'normal'"):
+        gb.prediction.calibrate(model, rows)
+    rows.classes = [-1, 1]
+    assert model.as_model_sees(rows, labelled=True).num_rows == 120

@@ -43,7 +43,10 @@ def test_diagonal_q_is_refused(data):
         make_model(data, q_diag=True)
 
 
-@pytest.mark.parametrize("name", ["coregionalised", "plain points", "shared coregion"])
+@pytest.mark.parametrize(
+    "name",
+    ["coregionalised", "plain points", "shared coregion", "fallback", "one kernel", "no Kuf"],
+)
 def test_mixed_latent_functions_are_refused(data, name):
     Z = data[0][:5].copy()
     W = np.ones((3, 2))
@@ -59,9 +62,28 @@ def test_mixed_latent_functions_are_refused(data, name):
                 [iv.InducingPoints(Z), iv.InducingPoints(Z + 1)]
             ),
         ),
+        "fallback": (
+            k.SharedIndependent(SE(), 2),
+            iv.FallbackSharedIndependentInducingVariables(iv.InducingPoints(Z)),
+        ),
+        "one kernel": (SE(), iv.SharedIndependentInducingVariables(iv.InducingPoints(Z))),
+        "no Kuf": (k.Matern32(), iv.Multiscale(Z, Z**2)),
     }[name]
-    with pytest.raises(ValueError, match="independent latent functions"):
+    told = f"independent latent .*, got {type(kernel).__name__} with {type(variable).__name__}: use"
+    with pytest.raises(ValueError, match=told):
         gb.models.BSVM(kernel, Hinge(), variable, num_latent_gps=2)
+
+
+@pytest.mark.parametrize(
+    "kernel", [k.SharedIndependent(SE(), 2), k.SeparateIndependent([SE(), SE()])]
+)
+@pytest.mark.parametrize("numbers", [[5], [5, 5, 5], [5, 4]])
+def test_each_latent_function_needs_its_points(data, kernel, numbers):
+    points = [iv.InducingPoints(data[0][:number].copy()) for number in numbers]
+    variable = iv.SeparateIndependentInducingVariables(points)
+    told = rf"each of its 2 latent functions, got variables of \[{str(numbers)[1:-1]}\] points"
+    with pytest.raises(ValueError, match=told):
+        gb.models.BSVM(kernel, Hinge(), variable)
 
 
 @pytest.mark.slow

@@ -143,3 +143,9 @@ def test_bad_input(data):
         VEM().run(make_dual(data), data)
     with pytest.raises(ValueError, match="sweeps must be at least 1, got 0"):
         make_dual(data).update_sites(0)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_rows_of_another_width_are_refused(data, full):
+    with pytest.raises(ValueError, match="X has 3 columns, the inducing points have 2"):
+        make_dual(data).predict_f(np.ones((4, 3)), full_cov=full)

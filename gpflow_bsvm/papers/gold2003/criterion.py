@@ -90,7 +90,6 @@ class MachineCriterion(Criterion):
         return float(self._of(mode))
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """See `Criterion`."""
         return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
