@@ -22,9 +22,10 @@ from ..engine.structure import copied
 from ..inducing_points.points import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
+from ..model_selection.held_out import HeldOut
 from ..models import BSVM
 from ..notices import Held, held, warn
-from ..prediction.calibration import calibrate, leave_one_out_density
+from ..prediction.calibration import calibrate, leave_one_out_density, left_out_log_densities
 from .rough import learn_from_shorter, lengthscales
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 
@@ -251,12 +252,12 @@ def steeper(
     :param model: fitted to all rows.
     :param is_learned: whether its kernel is learned; if not, a shorter lengthscale is tried, too.
     :return: `spec` and the model, or a model with a steeper hinge if its fit converges and its
-        leave-one-out density is larger.
+        leave-one-out densities are worth it (`HeldOut.is_worth`).
     """
     rows = opened(model, data)
     best = model
     told = Held()  # the warnings of the fit that is kept
-    density = leave_one_out_density(model, rows)
+    densities = HeldOut(*left_out_log_densities(model, rows))
     steep = spec._replace(penalty=STEEPER * spec.penalty)
     may_shorten = spec.learn_kernel and not is_learned
     for factor in (1.0, SHORTER) if may_shorten else (1.0,):
@@ -267,10 +268,10 @@ def steeper(
         name = f"q of a steeper hinge, lengthscale {factor:g}"
         with held() as said:
             history = fit_q(steep, other, rows, name, kind="growth")
-            found = leave_one_out_density(other, rows)
-        if history.converged and found > density:
+            found = HeldOut(*left_out_log_densities(other, rows))
+        if history.converged and found.is_worth(densities):
             best = other
-            density = found
+            densities = found
             told = said
     for one in told:
         warn(*one)

@@ -36,6 +36,7 @@ from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
 from ..likelihoods.base import check_hook
 from ..notices import warn
 from .estimators import in_units_of_y, of_log_density, of_moments, takes_estimators
+from .marginals import compiled_log_density
 
 #: Largest number of optimizer steps; two parameters need about ten.
 _ITERATIONS = 100
@@ -99,16 +100,22 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
 
     :return: nats per row (of weight 1); greater is better. It is at most 0 for classes.
     """
-    rows = ProjectedData(model, open_all(model, data, sample_weight))
+    log_p, weight = left_out_log_densities(model, open_all(model, data, sample_weight))
+    return float(np.average(log_p, weights=weight))
+
+
+def left_out_log_densities(model: Model, source: Source) -> tuple[AnyNDArray, AnyNDArray]:
+    """:return: log p(y_n | all other data) of each row, and its weight, both [N]."""
     q = compiled_solve(model.natural())
     cavities = compiled_cavities.bind(model.likelihood)
-    density = _density.bind(model.likelihood)
+    density = compiled_log_density.bind(model.likelihood)
 
     def look(part: Projected) -> Any:
-        return density(part.batch, cavities(q, part)[1])
+        X, Y, weight = part.batch
+        return density(X, *cavities(q, part)[1], Y), weight[:, 0]
 
-    log_p, weight = sum_over(rows, look)
-    return float(log_p / weight)
+    log_p, weight = map_over(ProjectedData(model, source), look)
+    return log_p.numpy(), weight.numpy()
 
 
 @takes_estimators

@@ -112,6 +112,18 @@ def test_shorter_lengthscales_are_tried_on_the_same_rows_whatever_the_seed(rows,
     np.testing.assert_array_equal(first.X, second.X)
 
 
+def give_densities(means, monkeypatch):
+    """Leave-one-out densities with these means, in this order, in place of computed ones."""
+    left_out = iter(means)
+    monkeypatch.setattr(training, "leave_one_out_density", lambda *about: next(left_out))
+
+    def of_rows(model, rows):
+        return np.full(rows.num_rows, next(left_out)), np.ones(rows.num_rows)
+
+    monkeypatch.setattr(training, "left_out_log_densities", of_rows)
+    return left_out
+
+
 @pytest.mark.parametrize(("density", "kept"), [(-0.1, True), (-2.0, False)])
 def test_only_the_model_that_is_kept_warns(rows, density, kept, monkeypatch):
     """Both where M grows and for a steeper hinge."""
@@ -124,8 +136,7 @@ def test_only_the_model_that_is_kept_warns(rows, density, kept, monkeypatch):
     monkeypatch.setattr(training, "grown", lambda model, *limits: 15)
     spec = HINGE._replace(num_inducing=5, learn_kernel=False)
     model = make_model(spec, rows[0])
-    densities = iter([-1.0, density] * 2)
-    monkeypatch.setattr(training, "leave_one_out_density", lambda *rows: next(densities))
+    give_densities([-1.0, density] * 2, monkeypatch)
     for run in (training.grow, partial(training.steeper, is_learned=True)):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -147,11 +158,11 @@ HINGE = Specification(2, "hinge", 16.0, num_inducing=20)
         ((-3.0, -1.0, -2.0), {"converged": False}, (16.0, 1.0)),
         ((-3.0, -2.0), {"is_learned": True}, (64.0, 1.0)),
         ((-3.0, -2.0), {"learn_kernel": False}, (64.0, 1.0)),
+        ((-0.01, -0.001), {"is_learned": True}, (16.0, 1.0)),  # less than an error would cost
     ],
 )
 def test_the_left_out_density_decides_on_a_steeper_hinge(rows, densities, fixed, best, monkeypatch):
-    given = iter(densities)
-    monkeypatch.setattr(training, "leave_one_out_density", lambda model, rows: next(given))
+    given = give_densities(densities, monkeypatch)
     fixed = {"is_learned": False, "converged": True} | fixed
     is_learned, history = fixed.pop("is_learned"), History(converged=fixed.pop("converged"))
     monkeypatch.setattr(training, "fit_q", lambda *about, **kind: history)
@@ -168,8 +179,7 @@ def test_the_left_out_density_decides_on_a_steeper_hinge(rows, densities, fixed,
 
 @pytest.mark.slow
 def test_a_steeper_hinge_is_fitted_and_calibrated(rows, monkeypatch):
-    densities = iter((-3.0, -1.0, -2.0))
-    monkeypatch.setattr(training, "leave_one_out_density", lambda model, rows: next(densities))
+    give_densities((-3.0, -1.0, -2.0), monkeypatch)
     given = InitialModel(make_model(HINGE, rows[0]), None)
     model, _ = training.train(HINGE, rows, given)
     _, model = training.steeper(HINGE, model, rows, is_learned=False)

@@ -8,6 +8,7 @@ from helpers import make_data, make_model
 from scipy import stats
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.data.sources import ArraySource
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
 from gpflow_bsvm.prediction import calibrate, calibration, leave_one_out, leave_one_out_density
@@ -83,11 +84,19 @@ def test_leaving_out_lowers_the_latent_of_the_label(data, likelihood):
     assert (variance >= spread - 1e-8).all()
 
 
-def test_the_criterion_is_the_density_of_the_labels(data, fitted):
-    mean, variance = leave_one_out(fitted, data)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_criterion_is_the_density_of_the_labels(data, fitted, weighted):
+    number = len(data[1])
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=number) if weighted else np.ones(number)
+    mean, variance = leave_one_out(fitted, data, sample_weight=weight)
     p = stats.norm.cdf(mean / np.sqrt(1 + variance))
-    expected = np.log(np.where(data[1] == 1, p, 1 - p)).mean()
-    np.testing.assert_allclose(leave_one_out_density(fitted, data), expected, rtol=1e-8)
+    expected = np.log(np.where(data[1] == 1, p, 1 - p))[:, 0]
+    rows = ArraySource(*data, weight[:, None], 7)
+    found, weights = calibration.left_out_log_densities(fitted, rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    np.testing.assert_array_equal(weights, weight)
+    density = leave_one_out_density(fitted, data, sample_weight=weight)
+    np.testing.assert_allclose(density, weight @ expected / weight.sum(), rtol=1e-8)
 
 
 def reset(likelihood):
