@@ -43,9 +43,9 @@ ENOUGH_ROWS = 1000
 TOL = 3e-5
 #: More copies of a row than this have the same shares in the folds, up to rounding.
 MANY = 10**6
-#: Where an error is imagined, its probability is at least this much: rows are never so many that
-#: they could tell smaller ones apart.
-SUREST = 1e-6
+#: If an error is imagined, its probability is at least this: no smaller one can be verified by the
+#: number of rows that are left out.
+SUREST = 1e-4
 #: In tempering, n rows have the weight n / (n + LITTLE).
 LITTLE = 100
 

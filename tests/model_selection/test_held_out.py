@@ -177,9 +177,9 @@ def test_a_gain_is_worth_it_if_it_outweighs_one_wrong_row():
         assert one.is_worth(other) == (gains and with_one(p) > with_one(q))
         seen.add((bool(gains), one.is_worth(other)))
     assert seen == {(True, True), (True, False), (False, False)}
-    sure = selection.HeldOut(np.zeros(9), weight)  # an error would cost 13.8 nats
-    assert not sure.is_worth(selection.HeldOut(np.full(9, -1.0), weight))
-    assert sure.is_worth(selection.HeldOut(np.full(9, -2.0), weight))
+    sure = selection.HeldOut(np.zeros(9), weight)  # an error would cost 9.2 nats
+    assert not sure.is_worth(selection.HeldOut(np.full(9, -0.5), weight))
+    assert sure.is_worth(selection.HeldOut(np.full(9, -1.0), weight))
 
 
 def test_what_is_looked_at():
