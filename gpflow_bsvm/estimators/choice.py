@@ -44,9 +44,10 @@ LITTLE_SAID = 0.3
 #: The other loss is tried if the first loss, at its steepest, is at most this many standard errors
 #: worse than at its best. This saves time where classes overlap.
 NO_WORSE = 1.0
-#: A kernel that is not learned is chosen unless it is this many standard errors worse than the
-#: learned one: only the learned kernel has seen the held-out rows. It is also adapted to the few
-#: inducing points; so both get more points, unless the loss differs, too.
+#: Of two hinges, one with a kernel that is not learned is chosen unless it is this many standard
+#: errors worse: only the learned kernel has seen the held-out rows. The learned kernel is also
+#: adapted to the few inducing points; so both get more points. Compared with levels, it has no
+#: such advantage.
 NOT_LEARNED = 2.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
@@ -176,12 +177,12 @@ def _choose_candidate(
     many = spec.rows_of(data) > KEPT_ROWS
     fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
     if fixed and not many and spec.kernel is None and spec.learn_kernel:
-        same_loss = best.loss == fixed[0].loss  # only then they differ in their kernels only
-        if same_loss:
+        is_hinge = best.loss == fixed[0].loss
+        if is_hinge:
             trials = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
         leader = trials(best)
         found = trials(fixed[0])
-        if found.is_worth(leader) or (same_loss and found.lead(leader) > -NOT_LEARNED):
+        if found.lead(leader) > -NOT_LEARNED if is_hinge else found.is_worth(leader):
             best = fixed[0]
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
     if not best.learned:

@@ -20,7 +20,6 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
-from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch
 from ..data.passes import map_over, sum_over
@@ -31,7 +30,6 @@ from ..engine.natural import compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.quasi_newton import maximise
-from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
 from ..likelihoods.base import check_hook
 from ..notices import warn
@@ -79,15 +77,6 @@ def _leave_out(
 
     found: tuple[Marginals, tf.Tensor, tf.Tensor] = map_over(rows, look)
     return found
-
-
-@Compiled
-@check_shapes("f.mean: [N, L]", "return[all]: []")
-def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: sums of weighted log p(y_n | f_n), depending only on the link, and of weights."""
-    mean, variance = (tf.stop_gradient(part) for part in f)
-    log_p = likelihood.predict_log_density(batch.X, mean, variance, batch.Y)
-    return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
 
 
 @in_units_of_y(of_log_density)
@@ -184,15 +173,15 @@ def fit_link(
     """
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link does not use X
     table = ArraySource(nothing, Y, weight, chunk_rows)
-    density = _density.bind(link)
+    density = compiled_log_density.bind(link)
     moved = names or tuple(link.link_parameters)
     variables = [link.link_parameters[name].unconstrained_variable for name in moved]
 
     def look(batch: Batch, f: Marginals) -> Any:
         with tf.GradientTape(watch_accessed_variables=False) as tape:  # holds one chunk
             tape.watch(variables)
-            log_p, total = density(batch, f)
-        return log_p, total, tape.gradient(log_p, variables)
+            log_p = tf.tensordot(batch.weight[:, 0], density(batch.X, *f, batch.Y), 1)
+        return log_p, tf.reduce_sum(batch.weight), tape.gradient(log_p, variables)
 
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
         log_p, total, slopes = sum_over(table, look, f)
