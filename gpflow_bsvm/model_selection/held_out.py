@@ -271,13 +271,19 @@ class Refits:
         """
         Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to s^(n / (n +
         `LITTLE`)), where s is the best scale for the best model's left-out rows, and n is their
-        total weight. With at least `ENOUGH_ROWS` rows, the scale stays 1, because a fit to all rows
-        then has better probabilities than the folds.
+        total weight. As in `HeldOut.is_worth`, one more row with another label counts: without an
+        error, s would have no limit. With at least `ENOUGH_ROWS` rows, the scale stays 1, because a
+        fit to all rows then has better probabilities than the folds.
         """
         Y, weight = self._labels(_tests(self._folds))
         if len(Y) < ENOUGH_ROWS:
-            scale = fit_link(link, self._best[1], Y, weight, len(Y), "scale")["scale"]
             number = np.sum(weight)
+            C = link.num_classes
+            labels = tf.concat([(Y + k) % C for k in range(C)], axis=0)
+            wrong = weight / (number * (C - 1))
+            weights = tf.concat([weight, *[wrong] * (C - 1)], axis=0)
+            f = joined([self._best[1]] * C)
+            scale = fit_link(link, f, labels, weights, len(labels), "scale")["scale"]
             link.scale.assign(scale ** (number / (number + LITTLE)))
 
     def _labels(self, rows: AnyNDArray) -> tuple[tf.Tensor, tf.Tensor]:

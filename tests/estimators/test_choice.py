@@ -302,13 +302,22 @@ def test_held_out_rows_temper_levels_of_several_classes(stripes, spec, monkeypat
     own.kernels[0].lengthscales.assign([1.0, 2.0])  # the better of the two, not looked at last
     fixed = spec._replace(kernel=own, learn_kernel=False, Z=Z)
 
-    def loss_of(power):
-        def fit(*part):
-            found = train(fixed, part)[0]
-            found.likelihood.scale.assign(np.exp(power))
-            return found
+    f = np.empty((2, 150, 6))
 
-        return -held_out_density(fit, (X, Y), sample_weight=weight)
+    def fit(*part):
+        found = train(fixed, part)[0]
+        others = ~np.isin(X[:, 0], part[0][:, 0])
+        f[:, others] = found.predict_f(X[others])
+        return found
+
+    held_out_density(fit, (X, Y), sample_weight=weight)
+    labels = np.eye(3)[Y[:, 0].astype(int)]
+
+    def loss_of(power):
+        """As if one more row, anywhere, had another label."""
+        model.likelihood.scale.assign(np.exp(power))
+        log_p = np.log(model.likelihood.probabilities(*f))
+        return -np.sum((labels + (1 - labels) / 150 / 2) * log_p)
 
     found = minimize_scalar(loss_of, bounds=(-2, 2), method="bounded")
     assert abs(found.x) > 0.05

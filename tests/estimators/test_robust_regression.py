@@ -142,9 +142,11 @@ def test_a_constant_is_said_to_be_one_unless_y_is():
 )
 def test_labels_without_noise(function):
     x = np.random.default_rng(0).normal(size=(80, 1))
+    y = function(x[:, 0])
     regressor = BSVMRegressor()
-    told = told_by(lambda: regressor.fit(x, function(x[:, 0])))
-    np.testing.assert_allclose(regressor.predict(x), function(x[:, 0]), atol=2e-3)
+    told = told_by(lambda: regressor.fit(x, y))
+    # The noise that is learned has a floor, in deviations of y.
+    np.testing.assert_allclose(regressor.predict(x), y, atol=3e-3 * y.std())
     assert told and all("y has almost no noise" in one for one in told)
 
 
