@@ -16,6 +16,7 @@ from ..engine.structure import copied
 from ..inference import History
 from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
+from ..model_selection.densities import HeldOut
 from ..models import BSVM
 from ..prediction.marginals import predict_marginals
 from .inputs import MERGE_ROWS
@@ -106,16 +107,16 @@ def between(among: Sequence[Candidate], place: float) -> Candidate:
 
 
 def best_of(
-    score: Callable[[Candidate], held_out.HeldOut], among: Sequence[Candidate], first: Candidate
+    score: Callable[[Candidate], HeldOut], among: Sequence[Candidate], first: Candidate
 ) -> Candidate:
     """
     :return: the best penalty of the first loss, as in `held_out.find_peak`; or a candidate with
         another loss that is worth it (`HeldOut.is_worth`). These are not tried if the steepest
         penalty of the first loss is worse than `NO_WORSE` allows.
     """
-    tried: dict[Candidate, held_out.HeldOut] = {}
+    tried: dict[Candidate, HeldOut] = {}
 
-    def look(candidate: Candidate) -> held_out.HeldOut:
+    def look(candidate: Candidate) -> HeldOut:
         tried[candidate] = score(candidate)
         return tried[candidate]
 
@@ -208,7 +209,7 @@ class _Trials:
         #: A model for each loss, with a learned kernel or without.
         self.models: dict[tuple[str, bool], BSVM] = {}
 
-    def __call__(self, candidate: Candidate) -> held_out.HeldOut:
+    def __call__(self, candidate: Candidate) -> HeldOut:
         kernel = "" if candidate.learned else ", kernel not learned"
         text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
         self._spec.stages.bar.stage("choice", text)
@@ -269,7 +270,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         for scale, value in zip(scales, learned):
             scale.assign(factor * value)
 
-    def score(factor: float) -> held_out.HeldOut:
+    def score(factor: float) -> HeldOut:
         spec.stages.bar.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
         assign(factor)
         return refits(other, spec.calibrates)
@@ -290,7 +291,7 @@ def _denser(spec: Specification, model: BSVM, data: Data) -> Specification:
     return spec._replace(Z=centres(spec, places, number))
 
 
-def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
+def _mean_scale(score: Callable[[float], HeldOut]) -> float:
     """
     :return: the geometric mean of `SCALES`, each weighted by the probability that it predicts for
         the held-out rows. Unlike the best scale, this mean is continuous in the data. The search

@@ -22,7 +22,7 @@ from ..engine.structure import copied
 from ..inducing_points.points import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
-from ..model_selection.held_out import HeldOut
+from ..model_selection.densities import HeldOut
 from ..models import BSVM
 from ..notices import Held, held, warn
 from ..prediction.calibration import calibrate, leave_one_out_density, left_out_log_densities

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import tensorflow as tf
@@ -33,6 +33,7 @@ from ..inference.cavi import CAVI, Ascent, Point, compiled_sweeps
 from ..likelihoods.base import Sites
 from ..prediction.calibration import fit_link
 from ..prediction.marginals import compiled_log_density, predict_log_density
+from .densities import HeldOut
 
 #: Candidates for a penalty.
 PENALTIES = (1.0, 4.0, 16.0)
@@ -43,9 +44,6 @@ ENOUGH_ROWS = 1000
 TOL = 3e-5
 #: More copies of a row than this have the same shares in the folds, up to rounding.
 MANY = 10**6
-#: If an error is imagined, its probability is at least this: no smaller one can be verified by the
-#: number of rows that are left out.
-SUREST = 1e-4
 #: In tempering, n rows have the weight n / (n + LITTLE).
 LITTLE = 100
 
@@ -53,44 +51,6 @@ T = TypeVar("T")
 
 #: Fits a model to X [N, D], Y [N, 1] and weights [N], and returns it.
 Fit = Callable[[AnyNDArray, AnyNDArray, AnyNDArray], Any]
-
-
-class HeldOut(NamedTuple):
-    """Predictive densities of held-out rows."""
-
-    log_density: AnyNDArray  #: [n], log p(y_n | rows of the other folds)
-    weight: AnyNDArray  #: [n]
-
-    @property
-    def mean(self) -> float:
-        """:return: nats per row (of weight 1); greater is better."""
-        return float(self.weight @ self.log_density / self.weight.sum())
-
-    def lead(self, other: HeldOut) -> float:
-        """
-        :param other: densities of the same rows.
-        :return: the difference of the means, in standard errors.
-        """
-        difference = self.log_density - other.log_density
-        gain = self.weight @ difference / self.weight.sum()
-        error = np.sqrt(np.square(self.weight * (difference - gain)).sum()) / self.weight.sum()
-        return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
-
-    def is_worth(self, other: HeldOut) -> bool:
-        """
-        :param other: densities of the same rows.
-        :return: True if the densities are larger in sum, even if one more row had another label
-            than expected. So few rows without an error do not prove that there are no errors: as in
-            the rule of succession, n rows without an event suggest its probability 1 / n.
-        """
-        gain = self.weight @ (self.log_density - other.log_density)
-        loss = other._if_wrong() - self._if_wrong()
-        return bool(gain > max(loss, 0.0))
-
-    def _if_wrong(self) -> float:
-        """:return: the mean over rows of log (1 - p_n), where 1 - p_n is at least `SUREST`."""
-        others = np.maximum(-np.expm1(self.log_density), SUREST)
-        return float(self.weight @ np.log(others) / self.weight.sum())
 
 
 def held_out_density(

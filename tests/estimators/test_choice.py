@@ -16,7 +16,8 @@ from gpflow_bsvm.estimators.specification import (
 from gpflow_bsvm.estimators.training import InitialModel, initial_model, train
 from gpflow_bsvm.inference import SVI
 from gpflow_bsvm.model_selection import held_out
-from gpflow_bsvm.model_selection.held_out import HeldOut, held_out_density
+from gpflow_bsvm.model_selection.densities import HeldOut
+from gpflow_bsvm.model_selection.held_out import held_out_density
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def of_nats(*nats):
     among = choice.candidates("auto", "auto", False)[: len(nats)]
     noise = np.random.default_rng(0).normal(size=(len(among), 9))
     rows = dict(zip(among, np.array(nats)[:, None] + noise - noise.mean(axis=1, keepdims=True)))
-    return lambda one: held_out.HeldOut(rows[one], np.ones(9))
+    return lambda one: HeldOut(rows[one], np.ones(9))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_the_hinge_must_gain_what_an_error_costs(rows, best):
     p = dict(zip(among, (0.6, 0.7, 0.8, 0.9, 0.95)))  # 0.693 / log(0.95 / 0.9) = 12.8
 
     def score(one):
-        return held_out.HeldOut(np.full(rows, np.log(p[one])), np.ones(rows))
+        return HeldOut(np.full(rows, np.log(p[one])), np.ones(rows))
 
     assert choice.best_of(score, among, among[1]) == among[best]
 
