@@ -212,7 +212,7 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # ## What we see
 #
 # On the generated set, `BSVMClassifier()` is the best of the five in all four scores. On wine it
-# has the best probabilities, but one more error than SVC. On breast cancer it has the fewest
+# has the best probabilities, and as many errors as SVC. On breast cancer no method has fewer
 # errors, while the tuned SVC has a slightly better NLL and Brier score. `BSVMClassifier()` takes
 # two to twelve times as long as SVC with a grid search, and far longer than an SVC that chooses
 # nothing. If classes overlap, `quick` is as good as `BSVMClassifier()`. If classes are clean,
