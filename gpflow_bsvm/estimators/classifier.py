@@ -57,8 +57,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         columns, it is a `BSVM` with the rows as inducing points.) A grid search can try a list of
         kernels, such as [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False;
         it cannot set a kernel's own parameters.
-    :param loss: "levels", "hinge", or "auto" for the better of the two on held-out folds, see
-        `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge. There are 17 levels
+    :param loss: "levels", "hinge", or "auto": levels, unless the hinge gains more on held-out folds
+        than one more wrong row would cost it. For kernel="linear", "auto" is the hinge. There are 17 levels
         (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
