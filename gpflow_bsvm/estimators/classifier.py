@@ -58,13 +58,13 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         kernels, such as [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False;
         it cannot set a kernel's own parameters.
     :param loss: "levels", "hinge", or "auto": levels, unless the hinge gains more on held-out folds
-        than one more wrong row would cost it. For kernel="linear", "auto" is the hinge. There are 17 levels
+        than one more wrong row would cost it; for kernel="linear", the hinge. There are 17 levels
         (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
         that loss="auto" compares with levels has penalty 16. If a hinge of penalty 16 is chosen,
         the final model also tries penalty 64 (and, if its lengthscales are not learned, .8 of
-        them), and keeps what gives the largest leave-one-out density.
+        them), and keeps it under the same rule, by leave-one-out densities.
     :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
