@@ -145,6 +145,7 @@ class SparseFeatures(gpflow.models.GPModel):
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:
+        """As in `gpflow.models.GPModel`."""
         return super().predict_log_density(self._labelled(data), full_cov, full_output_cov)
 
     @inherit_check_shapes
@@ -335,6 +336,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     @inherit_check_shapes
     def elbo(self, data: RegressionData) -> tf.Tensor:
+        """As in `gpflow.models.SVGP`."""
         return super().elbo(self._labelled(data))
 
     @inherit_check_shapes
@@ -347,6 +349,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
+        """As in `gpflow.models.SVGP`, with shared graphs as in `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
         mean, variance = self.predict_f(Xnew)
