@@ -198,7 +198,7 @@ def test_other_formats_are_told_from_csv(tmp_path):
 def test_missing_target_lists_the_columns(tmp_path):
     path = tmp_path / "some.csv"
     path.write_text(TABLE)
-    with pytest.raises(ValueError, match="lacks 'label'; it has x1, x2, y"):
+    with pytest.raises(ValueError, match=r"lacks 'label'; it has x1, x2, y$"):
         load(str(path), target="label")
 
 

@@ -197,7 +197,8 @@ class Columns:
         twice = [name for name in self.read if there[name] > 1]
         read = f"columns {shortened(self.read)} are read"
         if lost:
-            raise ValueError(f"{where} lacks {with_nearest(lost, names)}; {read}")
+            others = "" if lost == [self.target] else f"; {read}"
+            raise ValueError(f"{where} lacks {with_nearest(lost, names)}{others}")
         if more:
             raise ValueError(f"{where} also has {shortened(more)}; {read}")
         if twice:
