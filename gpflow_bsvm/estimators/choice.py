@@ -183,8 +183,8 @@ def _choose_candidate(
             trials = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
         leader = trials(best)
         found = trials(fixed[0])
-        if found.lead(leader) > -NOT_LEARNED if is_hinge else found.is_worth(leader):
-            best = fixed[0]
+        enough = found.lead(leader) > -NOT_LEARNED if is_hinge else found.is_worth(leader)
+        best = fixed[0] if enough else best
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
     if not best.learned:
         return spec, InitialModel(make_model(spec, data[0]), None)
