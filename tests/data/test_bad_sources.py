@@ -131,7 +131,7 @@ BAD_TABLES = {
     "no such column": (
         lambda t: t,
         {"target": "z"},
-        r"file .*part-0.* lacks 'z'; it has x0, x1, y; columns",
+        r"file .*part-0.* lacks 'z'; it has x0, x1, y$",
     ),
 }
 
