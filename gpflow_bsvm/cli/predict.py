@@ -164,7 +164,9 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
             table = _table(estimator, list(rows.features), X)
             if args.id is not None:
                 table.insert(0, args.id, list(itertools.islice(keys, len(table))))
-            table = _without_formulas(table) if args.spreadsheet else table
+            if args.spreadsheet:
+                table.columns = table.columns.str.replace(_FORMULA, "'", regex=True)
+                table = table.replace(_FORMULA, "'", regex=True)
             text = table.to_csv(index=False, float_format="%.10g", header=written == 0)
             file.write(text.encode())
             written += len(table)
@@ -173,12 +175,6 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     for line in rows.columns.about_gaps(gaps, marked):
         show(line)
     return written
-
-
-def _without_formulas(table: Any) -> Any:
-    """:return: a data frame whose strings and header are not spreadsheet formulas."""
-    table.columns = table.columns.str.replace(_FORMULA, "'", regex=True)
-    return table.replace(_FORMULA, "'", regex=True)
 
 
 def _table(estimator: Any, features: list[str], X: Any) -> Any:

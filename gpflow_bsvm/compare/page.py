@@ -46,7 +46,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
     return str(
         template.render(
             sets=[_one_set(one, pictures) for one in shown],
-            unfinished=_unfinished(comparisons),
+            comparisons=comparisons,
             wins=_wins(shown),
             command=command,
             today=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
@@ -99,12 +99,6 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
     total = {name: sum(own.values()) for name, own in wins.items()}
     order = sorted(wins, key=total.__getitem__, reverse=True)
     return [(name, [(won, len(sets)) for won in wins[name].values()]) for name in order]
-
-
-def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
-    early = {True: "ended early; only finished fits are shown", False: "was not started"}
-    wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
-    return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
 
 
 def _methods(shown: Sequence[Comparison]) -> dict[str, str]:

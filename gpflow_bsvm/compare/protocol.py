@@ -248,7 +248,10 @@ class Comparison:
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
             scores = self._evaluate(fold.y_test, p)
         except Exception as error:  # an error of one model must not end the comparison
-            return made(_reason(error), dict.fromkeys(self.metrics, math.nan))
+            why = (str(error).splitlines() or [""])[0]
+            skipped = isinstance(error, Skipped)
+            status = f"skipped: {why}" if skipped else f"failed: {type(error).__name__}: {why}"
+            return made(status, dict.fromkeys(self.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
         return made(status, scores, train_seconds, predict_us, model.last_gain)
@@ -257,13 +260,6 @@ class Comparison:
         if len(self.labels):
             return np.asarray(model.predict_proba(fold.X_test))
         return np.asarray(model.predict_numbers(fold.X_test, fold.y_test))
-
-
-def _reason(error: Exception) -> str:
-    first = (str(error).splitlines() or [""])[0]
-    if isinstance(error, Skipped):
-        return f"skipped: {first}"
-    return f"failed: {type(error).__name__}: {first}"
 
 
 def run_all(comparisons: Sequence[Comparison], jobs: int, bar: tqdm) -> Iterator[Comparison]:

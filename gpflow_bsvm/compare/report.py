@@ -120,12 +120,9 @@ def frame(scores: Sequence[FoldScore]) -> Any:
     """:return: a pandas data frame with one row per data set, model and fold."""
     pandas = require("pandas")
     records = [asdict(score) | score.scores for score in scores]
-    columns = ["dataset", "model", "fold", "status", *_names(scores), *TIMES, "last_gain"]
+    metrics = scores[0].scores if scores else ()
+    columns = ["dataset", "model", "fold", "status", *metrics, *TIMES, "last_gain"]
     return pandas.DataFrame(records, columns=columns)
-
-
-def _names(scores: Sequence[FoldScore]) -> list[str]:
-    return list(scores[0].scores) if scores else []
 
 
 def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
@@ -136,22 +133,24 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
         0, where TensorFlow traces.
     """
     records = []
-    values = [*_names(scores), *TIMES]
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
         good = group[group.status.str.startswith("ok")]
+        values = good.drop(columns=["dataset", "model", "fold", "status", "last_gain"])
         if len(good) > 1:
-            good = good.astype(dict.fromkeys(TIMES, float))
-            good.loc[good.fold == 0, list(TIMES)] = math.nan
+            values[list(TIMES)] = values[list(TIMES)].where(good.fold > 0)
+        spread = values.std(ddof=0) if len(good) > 1 else values.std()  # NaN for one fold
+        moments = {"mean": values.mean(), "std": spread, "median": values.median()}
         counts = group.status.value_counts()
-        gain = good.last_gain.max()
-        good = good[values]
-        spread = good.std(ddof=0) if len(good) > 1 else good.mean() * math.nan  # one fold: NaN
-        moments = {"mean": good.mean(), "std": spread, "median": good.median()}
-        record = {"dataset": dataset, "model": model, "folds": len(group), "folds_ok": len(good)}
-        record["last_gain"] = _finite(gain)
-        record["notes"] = {k: int(v) for k, v in counts.items() if k != "ok"}
+        record: dict[str, Any] = {
+            "dataset": dataset,
+            "model": model,
+            "folds": len(group),
+            "folds_ok": len(good),
+            "last_gain": _finite(good.last_gain.max()),
+            "notes": {k: int(v) for k, v in counts.items() if k != "ok"},
+        }
         for what, row in moments.items():
-            record[what] = {name: _finite(row[name]) for name in values}
+            record[what] = {name: _finite(value) for name, value in row.items()}
         records.append(record)
     return records
 

@@ -36,8 +36,6 @@ def take(columns: T, index: Any) -> T:
 
 def joined(parts: Sequence[T]) -> T:
     """:return: the rows of all parts, in order; parts are tensors in equal structures."""
-    if len(parts) == 1:
-        return cast(T, tf.nest.map_structure(tf.convert_to_tensor, parts[0]))
     columns = zip(*map(tf.nest.flatten, parts))
     return cast(T, tf.nest.pack_sequence_as(parts[0], [tf.concat(c, 0) for c in columns]))
 

@@ -179,10 +179,10 @@ class Columns:
         of = {name: column.name for column in found.values() for name in column.features}
         names = dict.fromkeys(of.get(name, name) for name in self.features)
         self.read = [*names, *(name for name in (target, weight) if name is not None)]
-        self._found = dict(found)
+        self._columns = {name: found.get(name, Column(name)) for name in self.read}
+        self.kinds = [self._columns[name] for name in names]
         if self.classes is not None:
-            self._found[str(target)] = Column(str(target), classes=tuple(self.classes))
-        self.kinds = [self._column(name) for name in names]
+            self._columns[str(target)] = Column(str(target), classes=tuple(self.classes))
 
     def check_names(self, names: Sequence[str], where: str, exactly: bool = False) -> None:
         """
@@ -223,10 +223,11 @@ class Columns:
         :raise ValueError: for values of the wrong kind.
         """
         origin = origin._replace(columns=self.features)
-        X = dict[str, Any]()
         made: dict[Any, Any] = {
-            name: self._column(name).values(table.column(name), origin) for name in self.read
+            name: column.values(table.column(name), origin)
+            for name, column in self._columns.items()
         }
+        X = dict[str, Any]()
         for column in self.kinds:
             X |= zip(column.features, made[column.name].T)
         rows = np.stack([X[name] for name in self.features], axis=1)
@@ -243,9 +244,6 @@ class Columns:
         marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
         beside = f", and the columns {listed(marks)} mark them" if marks else ""
         return [f"medians replace {number} missing values{beside}"] if number else []
-
-    def _column(self, name: str) -> Column:
-        return self._found.get(name, Column(name))
 
 
 def chosen_words(

@@ -65,14 +65,11 @@ class Format:
         own = [name for name in columns if name not in self.folders]
         with named(self.path):
             for batch in self._batches(own or self.names[:1], size):
-                whole = batch if own == [*columns] else self._with_folders(batch, own, columns)
+                cells = dict(zip(own, batch.columns))
+                for name, value in self.folders.items():
+                    cells[name] = arrow.array([value] * len(batch), arrow.string())
+                whole = arrow.RecordBatch.from_arrays([cells[n] for n in columns], [*columns])
                 yield from (whole[start : start + size] for start in range(0, len(whole), size))
-
-    def _with_folders(self, batch: Any, own: list[str], columns: Sequence[str]) -> Any:
-        cells = dict(zip(own, batch.columns))
-        for name, value in self.folders.items():
-            cells[name] = arrow.array([value] * len(batch), arrow.string())
-        return arrow.RecordBatch.from_arrays([cells[name] for name in columns], [*columns])
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         where = [self.names.index(name) for name in columns]
