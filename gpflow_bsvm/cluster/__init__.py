@@ -2,8 +2,8 @@
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from ..data.opening import OPENERS
-from .dask_data import DaskFrame, dask_reader, is_of_dask
+from .dask_data import DaskFrame, dask_reader
 
 __all__ = ["DaskFrame"]
 
-OPENERS.append((is_of_dask, dask_reader))
+OPENERS.append(dask_reader)

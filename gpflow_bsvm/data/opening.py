@@ -14,9 +14,8 @@ from .checks import check_weights
 from .readers import Blocks, Check, DatasetBatches, MappedArrays, Reader
 from .sources import ArraySource, Source
 
-#: Data of other libraries: for each library, a test of X and a function that makes a `Reader`. A
-#: subpackage for such a library, as `cluster` is, registers here on import.
-OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] = []
+#: Makes a `Reader` of Dask collections X, Y and weights; `cluster` adds it on import.
+OPENERS: list[Callable[[Any, Any, Any], Reader]] = []
 
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
@@ -56,10 +55,9 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
                 "sample_weight=..."
             )
         X, Y = data
-        for is_own, reader in OPENERS:
-            if is_own(X):
-                return reader(X, Y, sample_weight)
         if hasattr(X, "__dask_graph__"):
+            if OPENERS:
+                return OPENERS[0](X, Y, sample_weight)
             raise TypeError("X is a Dask collection: to read it, import gpflow_bsvm.cluster first")
         base = X
         while isinstance(base, np.ndarray):

@@ -146,17 +146,10 @@ class ArraySource(Source):
         return digests([self._columns])
 
     def chunks(self) -> Iterator[Batch]:
-        return iter([self._whole]) if self.one_chunk else self._cut(self.chunk_rows)
-
-    def in_blocks(self, num_bytes: int) -> Iterator[Batch]:
-        """See `Source`; in one piece, so that no row is copied twice."""
-        X = self._columns[0]
-        if self.one_chunk or isinstance(X, SparseRows):
-            return super().in_blocks(num_bytes)
-        return self._cut(max(self.chunk_rows, num_bytes // X[:1].nbytes))
-
-    def _cut(self, size: int) -> Iterator[Batch]:
-        return (self.take(slice(i, i + size)) for i in range(0, self.num_rows, size))
+        if self.one_chunk:
+            return iter([self._whole])
+        starts = range(0, self.num_rows, self.chunk_rows)
+        return (self.take(slice(start, start + self.chunk_rows)) for start in starts)
 
     def scaled(self, factor: float) -> ArraySource:
         X, Y, weight = self._columns
