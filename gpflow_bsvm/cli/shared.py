@@ -251,14 +251,12 @@ def fail(code: int, message: object) -> int:
 def show(text: str) -> None:
     """Print a string, replacing characters that the terminal lacks."""
     encoding = sys.stdout.encoding or "ascii"
+    shown = text.encode(encoding, "replace").decode(encoding)
+    if shown != text:
+        plain = text.replace("±", "+-").replace("µ", "u")
+        shown = plain.encode(encoding, "replace").decode(encoding)
     try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = (
-            text.replace("±", "+-").replace("µ", "u").encode(encoding, "replace").decode(encoding)
-        )
-    try:
-        print(text, flush=True)
+        print(shown, flush=True)
     except BrokenPipeError:  # `main` reports it
         raise
     except OSError as error:

@@ -281,9 +281,8 @@ class Part(Reader):
         self._stop = stop
         self.known_rows = None if last is None else last - start
         self.finite = reader.finite if stop is None else True
-        self.told_by_rows = reader.told_by_rows
-        self.maker = reader.maker
-        for name in {"features", "classes", "classes_in_order"} & {*dir(reader)}:
+        of_all = {"ordered", "told_by_rows", "maker", "features", "classes", "classes_in_order"}
+        for name in of_all & {*dir(reader)}:
             setattr(self, name, getattr(reader, name))
 
     @property

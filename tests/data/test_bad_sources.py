@@ -18,9 +18,9 @@ from kinds_of_rows import (
 )
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.data import Blocks, Part
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
-from gpflow_bsvm.inference import CAVI, SVI
+from gpflow_bsvm.inference import CAVI, SVI, VEM
 
 pytestmark = pytest.mark.usefixtures("chunks_of_64_rows", "no_reader_is_left")
 
@@ -233,6 +233,13 @@ def test_bad_blocks(data, rows, error, message, small_chunks):
     small_chunks(cached=False)
     with pytest.raises(error, match=message):
         CAVI(max_steps=3).run(make_model(data), rows(data))
+
+
+def test_a_part_of_rows_in_any_order_has_no_fixed_order_either(data):
+    """VEM would have kept the sites of some rows for others."""
+    for rows in (Blocks(lambda: block_list(data)), Part(Blocks(lambda: block_list(data)), 10)):
+        with pytest.raises(ValueError, match="needs rows in a fixed order"):
+            VEM().run(make_model(data), rows)
 
 
 def test_bad_mapped_arrays(data, tmp_path):
