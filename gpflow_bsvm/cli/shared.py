@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from ..notices import LEVEL
 from ..tables.labels import look_like_numbers
 from ..tables.paths import about_folder, find_files
-from ..tables.reading import Reading
+from ..tables.reading import Options, Reading
 from ..tables.table import TARGETS, Table
 
 PROGRAM = "gpflow-bsvm"
@@ -109,9 +109,8 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
     """:return: the fields of `Reading` that are given."""
-    names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
-    given = {name: getattr(args, name, None) for name in names}
-    given["separator"] = given.pop("sep")
+    given = {name: getattr(args, name, None) for name in Options.__annotations__}
+    given["separator"] = args.sep
     if getattr(args, "sure", False):
         given["classes"] = "any"
     return {name: value for name, value in given.items() if value is not None}
@@ -124,9 +123,8 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     """
     args.sure = getattr(args, "sure", args.task == TASKS[0])
     kind = None if args.task == "regression" else "auto"
-    given = {"words": True, "classes": kind, **options(args)}
-    given["weight"] = getattr(args, "weight", None)
-    table = Table(paths, Reading(args.target, **given), labelled=True)
+    how: Any = {"words": True, "classes": kind} | options(args)
+    table = Table(paths, Reading(args.target, **how), labelled=True)
     classes = table.columns.classes or ()
     if not args.sure and look_like_numbers(classes, table.rows):
         raise ValueError(

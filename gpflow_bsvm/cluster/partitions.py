@@ -57,16 +57,14 @@ class Cluster:
     def map(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
         """:return: futures of the function's results for each partition's part of the columns."""
         with self._own_errors():
-            futures: list[Any] = self._client.map(function, *columns, pure=False)
-            return futures
+            return list(self._client.map(function, *columns, pure=False))
 
     def read(self, partitions: list[Any], check: Any, chunk_rows: int) -> list[Any]:
         """:return: futures of each partition's checked chunks."""
         call = require("dask").delayed(_call)
         read = self.send(functools.partial(_read, check, chunk_rows))
         with self._own_errors():
-            futures: list[Any] = self._client.compute([call(read, one) for one in partitions])
-            return futures
+            return list(self._client.compute([call(read, one) for one in partitions]))
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
@@ -75,8 +73,7 @@ class Cluster:
         :raise ConnectionError: if the cluster is gone; errors of tasks, such as bad data, remain.
         """
         with self._own_errors(futures, partitions):
-            found: list[Any] = self._client.gather(futures)
-            return found
+            return list(self._client.gather(futures))
 
     def tree(self, add: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
         """:return: the sum of all parts, in an order that depends only on their number."""

@@ -151,7 +151,7 @@ class Survey:
         return (None, *self.empty) if of_words and is_a(self.kind) else self._lost
 
     def gap(self, missing: Collection[Any]) -> str | None:
-        """:return: the place of the first of these missing values, or ""."""
+        """:return: the place of the first of these missing values, or None."""
         found = [value for value in missing if value in self.seen]
         return self.place(min(found, key=self.seen.__getitem__)) if found else None
 
