@@ -47,7 +47,6 @@ class Reader(Source):
 
     Numbers become GPflow's default float.
 
-    :ivar finite: whether passes end, so that rows can be counted; None if unknown.
     :ivar told_by_rows: whether a checkpoint reads all rows to identify the data.
     :ivar names: the names of the columns of X, after a pass; None if there are none.
     :ivar own_batches: number of pieces if all but the last have the size of minibatches (at most 0
@@ -76,11 +75,6 @@ class Reader(Source):
         source.chunk_rows = chunk_rows
         source._said = self.known_rows
         return source
-
-    @property
-    def counted(self) -> bool:
-        """:return: True if the number of rows can be known, see `Source`."""
-        return bool(self.finite) or self.known_rows is not None
 
     @property
     def marks(self) -> Mapping[str, str]:

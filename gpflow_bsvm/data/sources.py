@@ -31,6 +31,7 @@ class Source(ABC):
 
     :ivar indexed: whether `gather` gives rows by index, in a fixed order; else the source forms
         minibatches itself (`stream`).
+    :ivar finite: whether passes end, so that rows can be counted; None if unknown.
     :ivar ordered: whether all passes are certain to have the same order.
     :ivar known_rows: N if known without a pass, else None.
     :ivar chunk_rows: rows per chunk; 0 if it varies.
@@ -38,6 +39,7 @@ class Source(ABC):
     """
 
     indexed = True
+    finite: bool | None = True
     ordered = True
     maker: Any = None
     known_rows: int | None = None
@@ -46,7 +48,7 @@ class Source(ABC):
     @property
     def counted(self) -> bool:
         """:return: True if the number of rows is known, or a finite pass finds it."""
-        return True
+        return bool(self.finite) or self.known_rows is not None
 
     @property
     def num_rows(self) -> int:
@@ -139,7 +141,6 @@ class ArraySource(Source):
 
     @property
     def num_rows(self) -> int:
-        """:return: N."""
         return len(self._columns[1])
 
     def digests(self) -> Mapping[str, str]:
