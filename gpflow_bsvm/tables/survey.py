@@ -161,9 +161,11 @@ class Survey:
         path, before = [each for each in self._files if each[1] <= row][-1]
         return f"row {row - before}" + (f" of {path}" if len(self._files) > 1 else "")
 
-    def column(self, comma: bool) -> Column:
+    def column(self, comma: bool, point: bool) -> Column:
         """
-        :return: the way to read the column; `comma` states that another one has a decimal comma.
+        :param comma: whether another column has decimal commas.
+        :param point: whether another column has decimal points.
+        :return: the way to read the column.
         :raise ValueError: if it cannot be read; the message has the reason and advice.
         """
         if self.name in self._reading.dates:
@@ -178,7 +180,7 @@ class Survey:
             if not is_a(self.kind):
                 raise self._refusal(f"{self.kind}, but numbers or words are needed", [])
             if self.fitting:
-                return self._number(comma)
+                return self._number(comma, point)
             if as_truth(_array(values)) is not None:
                 if self._reading.marks is not None and self._known != TRUTH:
                     how = "convert them to numbers, as in training, "
@@ -228,8 +230,8 @@ class Survey:
         words = as_text(arrow.array(found)).to_pylist()
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
-    def _number(self, comma: bool) -> Column:
-        spelling = chosen(self.fitting, comma or self._may_be_grouped())
+    def _number(self, comma: bool, point: bool) -> Column:
+        spelling = chosen(self.fitting, comma or (self._may_be_grouped() and not point))
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","
             such = [text for text in self.seen if text not in self._lost and sign in text]

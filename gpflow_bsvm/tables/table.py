@@ -141,12 +141,12 @@ class Table:
         reading = self._reading
         label = None if reading.classes is None else reading.target
         seen = [one for one in self._seen.values() if one.name != label]
-        comma = any(file.may_have_commas for file in self.files) or any(
-            {way.decimal for way in one.fitting} == {","} for one in seen
-        )
+        signs = [{way.decimal for way in one.fitting} for one in seen]
+        point = {"."} in signs
+        comma = {","} in signs or (any(file.may_have_commas for file in self.files) and not point)
         for one in seen:
             try:
-                found[one.name] = one.column(comma)
+                found[one.name] = one.column(comma, point)
             except ValueError as reason:
                 reasons.append(str(reason))
         self._classes: Any = None if reading.is_auto else reading.classes

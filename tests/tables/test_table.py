@@ -103,6 +103,25 @@ def test_points_are_in_doubt_beside_commas(tmp_path):
     assert values(rows)[:2, 0].tolist() == [1.755, 623]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_decimal_points_of_another_column_settle_the_doubt(tmp_path, separator):
+    """Ages such as 75 and 60.667 were refused in files that are full of decimal points."""
+    path = tmp_path / "t.csv"
+
+    def ages(*rows):
+        lines = ["age b c y", *rows]
+        path.write_text("\n".join(lines).replace(" ", separator))
+        return values(read(path, classes="auto", words=True))[:, 0].tolist()
+
+    assert ages("75 1.9 1 u", "60.667 1 2 v", "58.125 25 3 v") == [75, 60.667, 58.125]
+    doubtful = [["75 19 1 u", "60.667 1 2 v"], ["75 1.255 1 u", "60.667 25 2 v"]]
+    if separator != ",":
+        doubtful += [["75 1.9 2,5 u", "60.667 1 2 v"]]
+    for rows in doubtful:
+        with pytest.raises(ValueError, match="column 'age' holds numbers that can be read in two"):
+            ages(*rows)
+
+
 def test_words_are_what_they_are(tmp_path):
     found = table(tmp_path, ["A11", "A12", "NA", "A11", "A12", "NA"])
     assert found.columns.features == ("a=A11", "a=A12", "a=NA")
