@@ -212,7 +212,7 @@ class _Trials:
     def __call__(self, candidate: Candidate) -> HeldOut:
         kernel = "" if candidate.learned else ", kernel not learned"
         text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
-        self._spec.stages.bar.stage("choice", text)
+        self._spec.stages.begin("choice", text)
         own = self._spec._replace(loss=candidate.loss, penalty=candidate.penalty)
         key = candidate.loss, candidate.learned
         if key not in self.models:
@@ -271,7 +271,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
             scale.assign(factor * value)
 
     def score(factor: float) -> HeldOut:
-        spec.stages.bar.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
+        spec.stages.begin("choice", f"choosing lengthscales: {factor:g} times the learned ones")
         assign(factor)
         return refits(other, spec.calibrates)
 
@@ -314,6 +314,9 @@ def chosen_model(
     :return: `spec` with the chosen options, and its model with the final kernel; both may have been
         stored by an earlier process.
     """
+    if len(among) == 1 and not (spec.learn_kernel or spec.learned):
+        spec = spec._replace(loss=among[0].loss, penalty=among[0].penalty)
+        return spec, initial_model(spec, data)
     content = spec.stages.result("choice", partial(_choice, spec, among, data))
     chosen = content["loss"], content["penalty"]
     is_steepest = len({one.penalty for one in among}) > 1 and chosen == HINGES[-1][:2]

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
-from ..data.checks import has_masked, warn_of_digits
+from ..data.checks import check_weights, has_masked, warn_of_digits
 from ..model_selection.held_out import in_parts
 from ..notices import warn
 from ..tables.paths import listed
@@ -92,11 +92,12 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
         raise type(error)(f"{first} {advice}") from None
 
 
-def repetitions(weight: AnyNDArray) -> AnyNDArray:
+def repetitions(sample_weight: Any, num_rows: int) -> AnyNDArray:
     """
-    :return: weights as numbers of repetitions. Weights with sum 1 (AdaBoost) are multiplied by the
-        number of rows with positive weight.
+    :return: [N, 1], weights as numbers of repetitions. Weights with sum 1 (AdaBoost) are multiplied
+        by the number of rows with positive weight.
     """
+    weight = check_weights(sample_weight, num_rows)
     is_share = np.isclose(weight.sum(), 1.0, rtol=1e-6)
     return weight * np.count_nonzero(weight) if is_share else weight
 
@@ -204,15 +205,6 @@ def warn_of_offsets(spread: AnyNDArray, largest: AnyNDArray) -> None:
             f"X is so far from 0 in column {listed(columns)} that {spread.dtype.name} has fewer "
             f"than {FEWEST_STEPS} values between its smallest and its largest: subtract a constant"
         )
-
-
-def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
-    """:return: the scaler, modified to leave these columns unscaled."""
-    if unscaled:
-        scaler.mean_[unscaled] = 0.0
-        scaler.var_[unscaled] = 1.0
-        scaler.scale_[unscaled] = 1.0
-    return scaler
 
 
 def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
