@@ -38,20 +38,18 @@ _TIMES = ("date", "time", "duration", "period")
 MERGE_ROWS = 20_000
 
 
-def _with_nan(X: Any) -> Any:
-    """:return: X with NaN in place of masked values, and of pandas.NA in object columns."""
-    if hasattr(X, "iloc") and X.ndim == 2 and "object" in map(str, X.dtypes):
-        return type(X)(_with_nan(np.asarray(X, object)), X.index, X.columns)
-    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
-    return np.where(missing(X), np.nan, X) if objects or has_masked(X) else X
-
-
-def _with_names(X: Any) -> Any:
+def _as_sklearn_reads(X: Any) -> Any:
     """
-    :return: X, with strings for column names such as (2020, "May"), because scikit-learn compares
-        only strings with those of the fit; the numbers 0 to D - 1 are no names.
+    :return: X, with NaN in place of masked values, and of pandas.NA in object columns; and with
+        strings for column names such as (2020, "May"), because scikit-learn compares only strings
+        with those of the fit. The numbers 0 to D - 1 are no names.
     """
-    names = [*X.columns] if hasattr(X, "iloc") and X.ndim == 2 else []
+    if not hasattr(X, "iloc") or X.ndim != 2:
+        objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
+        return np.where(missing(X), np.nan, X) if objects or has_masked(X) else X
+    names = [*X.columns]
+    if "object" in map(str, X.dtypes):
+        X = type(X)(_as_sklearn_reads(np.asarray(X, object)), X.index, X.columns)
     if names == [*range(len(names))] or any(isinstance(name, str) for name in names):
         return X
     return X.set_axis([*map(str, names)], axis=1)
@@ -69,7 +67,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
-    X = _with_names(_with_nan(X))
+    X = _as_sklearn_reads(X)
     warn_of_digits(X, estimator._how["dtype"])
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)

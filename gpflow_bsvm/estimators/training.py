@@ -51,6 +51,7 @@ REACH = 10.0
 #: again if the new kernel distinguishes more points than before by this factor.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
+UNEXPLAINED = 1e-2
 #: If inducing points are farther from 0 than this, rounding spoils covariances of q(u).
 FAR = 1e3
 #: The number of rows of each rare class in every sample.
@@ -177,18 +178,18 @@ def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
             return history
 
 
-def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
+def told_apart(kernel: Kernel, Z: AnyNDArray) -> AnyNDArray:
     """
-    :param tol: the fraction of the prior variances at Z that the result may leave unexplained. It
-        refers to half the lengthscales (at twice Z), because learning may halve them.
     :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
+        They leave `UNEXPLAINED` of the prior variances at Z unexplained, at half the lengthscales
+        (at twice Z), because learning may halve them.
     """
     if np.abs(Z).max() > FAR:
         return Z
     K = kernel(2.0 * Z).numpy()
     factor, order, rank, _ = dpstrf(K, tol=0.0)
     explained = np.cumsum(np.square(np.triu(factor)[:rank]).sum(axis=1))
-    number = int(np.searchsorted(explained, (1 - tol) * np.trace(K))) + 1
+    number = int(np.searchsorted(explained, (1 - UNEXPLAINED) * np.trace(K))) + 1
     return Z[np.sort(order[:number] - 1)]
 
 
