@@ -63,7 +63,8 @@ def check_options(estimator: BaseEstimator) -> None:
     for name, value in estimator.get_params(deep=False).items():
         kinds = OPTIONS.get(name)
         if kinds is not None and not any(_fits(value, kind) for kind in kinds):
-            raise OptionError(f"{name} must be {' or '.join(map(_shown, kinds))}, got {value!r}")
+            words = [k if k in _RANGES else getattr(k, "__name__", repr(k)) for k in kinds]
+            raise OptionError(f"{name} must be {' or '.join(words)}, got {value!r}")
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -86,12 +87,6 @@ _RANGES: dict[Any, tuple[type, float, float]] = {
     "a whole number of at least 0": (Integral, -1, np.inf),
     "a whole number of at least 1": (Integral, 0, np.inf),
 }
-
-
-def _shown(kind: Any) -> str:
-    if kind in _RANGES:
-        return str(kind)
-    return kind.__name__ if isinstance(kind, type) else repr(kind)
 
 
 #: Beginnings of messages from the core, and their replacements.

@@ -109,13 +109,15 @@ class DualBSVM(AsBSVM):
         """
         check_whole(1, sweeps=sweeps)
         check_margins(self.likelihood, features_of(self, self.data[0][:100]))
-        ascent = SiteAscent(self, self._source(), self._sites())
+        X, Y, weight = self._batch()
+        source = ArraySource(X, Y, weight, chunk_rows(self))
+        ascent = SiteAscent(self, source, self._sites())
         try:
             ascent.climb(sweeps)
         finally:  # after an interrupt: the best so far
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
-        f, before = at_rows(self, self._source(), compiled_solve(self.natural()))
+        f, before = at_rows(self, source, compiled_solve(self.natural()))
         warn_of_digits(self.likelihood, f, before)
         return float(ascent.point.value)
 
@@ -138,10 +140,6 @@ class DualBSVM(AsBSVM):
 
     def _sites(self) -> Sites:
         return Sites._make(map(tf.convert_to_tensor, self.sites))
-
-    def _source(self) -> ArraySource:
-        X, Y, weight = self._batch()
-        return ArraySource(X, Y, weight, chunk_rows(self))
 
 
 class Hinge(likelihoods.Hinge):
