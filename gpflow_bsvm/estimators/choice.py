@@ -314,9 +314,6 @@ def chosen_model(
     :return: `spec` with the chosen options, and its model with the final kernel; both may have been
         stored by an earlier process.
     """
-    if len(among) == 1 and not (spec.learn_kernel or spec.learned):
-        spec = spec._replace(loss=among[0].loss, penalty=among[0].penalty)
-        return spec, initial_model(spec, data)
     content = spec.stages.result("choice", partial(_choice, spec, among, data))
     chosen = content["loss"], content["penalty"]
     is_steepest = len({one.penalty for one in among}) > 1 and chosen == HINGES[-1][:2]
