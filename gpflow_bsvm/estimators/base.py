@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints.directory import Directory
-from ..data.checks import check_weights
 from ..data.sources import ArraySource
 from ..engine.contracts import open_data
 from ..engine.projection import check_kernel
@@ -31,7 +30,7 @@ from .choice import Candidate, chosen_model
 from .columns import Attributes, unscaled_columns
 from .labels import Encoding, check_known, known_labels
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
-from .options import check_options, in_words_of_estimators, refuse_parts
+from .options import check_options, in_words_of_estimators
 from .specification import Data, Specification
 from .stages import Stages
 from .training import steeper, train
@@ -72,7 +71,14 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :raise ValueError: for a part of an option, such as `kernel__variance`: GPflow's kernels
             have no `set_params`.
         """
-        refuse_parts(self, params)
+        for name in params:
+            owner, _, part = name.partition("__")
+            if part and owner in self.get_params(deep=False):
+                raise ValueError(
+                    f"{name} cannot be set, because {owner} has no set_params as scikit-learn's "
+                    f"estimators have: give all of {owner}, for instance as one of several in a "
+                    f'grid, {{"{owner}": [...]}}'
+                )
         super().set_params(**params)
         return self
 
@@ -139,12 +145,12 @@ class BSVMEstimator(Attributes, BaseEstimator):
         rows = source_of(X, y, sample_weight)
         stages = Stages(checkpoint, bool(self.verbose))
         # The user's kernel is compiled once, not in every inner fit.
-        with one_fit(), told_by(in_words_of_estimators), stages.bar:
+        with one_fit(), told_by(in_words_of_estimators), stages:
             if rows is not None:
                 fit_large(new, rows, stages)
             else:
                 new._fit_arrays(new._validate(X, y, sample_weight), stages)
-        new.seconds_ = stages.bar.seconds
+        new.seconds_ = stages.seconds
         self.__dict__ = new.__dict__  # all at once
         return self
 
@@ -161,7 +167,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """:return: the scaled rows, and the columns of codes."""
         X, Y, weight = data
         codes = unscaled_columns(self.kernel, X, self.fill_)
-        self.scaler_ = inputs.without(scaler, codes) if self.standardize else None
+        if codes:
+            scaler.mean_[codes] = 0.0
+            scaler.var_[codes] = 1.0
+            scaler.scale_[codes] = 1.0
+        self.scaler_ = scaler if self.standardize else None
         inputs.warn_of_extremes(self.scaler_, X, names)
         X = inputs.scale(self.scaler_, X)
         if isinstance(self.kernel, Kernel):
@@ -221,7 +231,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if self._labelled:
             check_known(y)
         X, y = self._checked(X, y, reset)
-        weight = inputs.repetitions(check_weights(sample_weight, len(y)))
+        weight = inputs.repetitions(sample_weight, len(y))
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         (X, Y, weight), copies = inputs.counted(X, y[:, None], weight, encoding)
         if not reset:
@@ -287,7 +297,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source_of(X, y) is not None:
             return None
         y = known_labels(y)
-        weight = inputs.repetitions(check_weights(sample_weight, len(y)))
+        weight = inputs.repetitions(sample_weight, len(y))
         return (weight * self._encoding()(y[:, None])[1])[:, 0]
 
     def __sklearn_tags__(self) -> Any:

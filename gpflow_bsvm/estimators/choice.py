@@ -212,7 +212,7 @@ class _Trials:
     def __call__(self, candidate: Candidate) -> HeldOut:
         kernel = "" if candidate.learned else ", kernel not learned"
         text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
-        self._spec.stages.bar.stage("choice", text)
+        self._spec.stages.begin("choice", text)
         own = self._spec._replace(loss=candidate.loss, penalty=candidate.penalty)
         key = candidate.loss, candidate.learned
         if key not in self.models:
@@ -271,7 +271,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
             scale.assign(factor * value)
 
     def score(factor: float) -> HeldOut:
-        spec.stages.bar.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
+        spec.stages.begin("choice", f"choosing lengthscales: {factor:g} times the learned ones")
         assign(factor)
         return refits(other, spec.calibrates)
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
-from ..data.checks import has_masked, warn_of_digits
+from ..data.checks import check_weights, has_masked, warn_of_digits
 from ..model_selection.held_out import in_parts
 from ..notices import warn
 from ..tables.paths import listed
@@ -38,20 +38,18 @@ _TIMES = ("date", "time", "duration", "period")
 MERGE_ROWS = 20_000
 
 
-def _with_nan(X: Any) -> Any:
-    """:return: X with NaN in place of masked values, and of pandas.NA in object columns."""
-    if hasattr(X, "iloc") and X.ndim == 2 and "object" in map(str, X.dtypes):
-        return type(X)(_with_nan(np.asarray(X, object)), X.index, X.columns)
-    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
-    return np.where(missing(X), np.nan, X) if objects or has_masked(X) else X
-
-
-def _with_names(X: Any) -> Any:
+def _as_sklearn_reads(X: Any) -> Any:
     """
-    :return: X, with strings for column names such as (2020, "May"), because scikit-learn compares
-        only strings with those of the fit; the numbers 0 to D - 1 are no names.
+    :return: X, with NaN in place of masked values, and of pandas.NA in object columns; and with
+        strings for column names such as (2020, "May"), because scikit-learn compares only strings
+        with those of the fit. The numbers 0 to D - 1 are no names.
     """
-    names = [*X.columns] if hasattr(X, "iloc") and X.ndim == 2 else []
+    if not hasattr(X, "iloc") or X.ndim != 2:
+        objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
+        return np.where(missing(X), np.nan, X) if objects or has_masked(X) else X
+    names = [*X.columns]
+    if "object" in map(str, X.dtypes):
+        X = type(X)(_as_sklearn_reads(np.asarray(X, object)), X.index, X.columns)
     if names == [*range(len(names))] or any(isinstance(name, str) for name in names):
         return X
     return X.set_axis([*map(str, names)], axis=1)
@@ -69,7 +67,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
-    X = _with_names(_with_nan(X))
+    X = _as_sklearn_reads(X)
     warn_of_digits(X, estimator._how["dtype"])
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)
@@ -92,11 +90,12 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
         raise type(error)(f"{first} {advice}") from None
 
 
-def repetitions(weight: AnyNDArray) -> AnyNDArray:
+def repetitions(sample_weight: Any, num_rows: int) -> AnyNDArray:
     """
-    :return: weights as numbers of repetitions. Weights with sum 1 (AdaBoost) are multiplied by the
-        number of rows with positive weight.
+    :return: [N, 1], weights as numbers of repetitions. Weights with sum 1 (AdaBoost) are multiplied
+        by the number of rows with positive weight.
     """
+    weight = check_weights(sample_weight, num_rows)
     is_share = np.isclose(weight.sum(), 1.0, rtol=1e-6)
     return weight * np.count_nonzero(weight) if is_share else weight
 
@@ -204,15 +203,6 @@ def warn_of_offsets(spread: AnyNDArray, largest: AnyNDArray) -> None:
             f"X is so far from 0 in column {listed(columns)} that {spread.dtype.name} has fewer "
             f"than {FEWEST_STEPS} values between its smallest and its largest: subtract a constant"
         )
-
-
-def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
-    """:return: the scaler, modified to leave these columns unscaled."""
-    if unscaled:
-        scaler.mean_[unscaled] = 0.0
-        scaler.var_[unscaled] = 1.0
-        scaler.scale_[unscaled] = 1.0
-    return scaler
 
 
 def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:

@@ -85,7 +85,7 @@ class Rows(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """Statistics of some rows. `_merged` adds surveys, given their joined arrays."""
+    """Statistics of some rows; `_merged` adds them."""
 
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C], rows of each label
@@ -139,7 +139,7 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     :param classes: whether labels are classes; if not, all rows belong to one class.
     :raise ValueError: for labels that are not classes.
     """
-    seen = sum_over(source, partial(_look, seed, classes), add=_both)
+    seen = sum_over(source, partial(_look, seed, classes), add=_merged)
     return Survey._make(map(np.asarray, seen))  # clusters return tensors
 
 
@@ -153,15 +153,12 @@ def _look(seed: int, classes: bool, batch: Batch) -> Survey:
     return _merged(Survey(label[:, 0], counts, weight[:, 0], known, np.zeros_like(known), rows))
 
 
-def _both(one: Survey, other: Survey) -> Survey:
-    return _merged(Survey._make(map(np.concatenate, zip(one, other))))
-
-
-def _merged(parts: Survey) -> Survey:
+def _merged(*surveys: Survey) -> Survey:
     """
-    :param parts: statistics of single rows or of parts of the rows, joined.
+    :param surveys: statistics of parts of the rows, also with an entry for each row.
     :return: their sums; the sampled rows with the smallest keys, and a few of every label.
     """
+    parts = Survey._make(map(np.concatenate, zip(*surveys)))
     values, index = np.unique(parts.values, return_inverse=True)
     if len(values) > MOST_CLASSES:
         raise ValueError(
@@ -225,7 +222,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 
 def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
     """:return: the survey of the rows, which also sets the source's number of rows."""
-    stages.bar.stage("rows", "looking at all rows")
+    stages.begin("rows", "looking at all rows")
     classes = is_classifier(estimator)
     found: Survey = stages.result("survey", partial(survey, source, seed, classes))
     inputs.check_weighs(found.weights)

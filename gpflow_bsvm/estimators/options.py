@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,29 +46,10 @@ class OptionError(ValueError, TypeError):
 def check_options(estimator: BaseEstimator) -> None:
     """
     :raise OptionError: for an invalid option.
-    :raise ValueError: for an unknown kernel name; the message suggests an alternative.
+    :raise ValueError: for a kernel of several outputs, or an unknown name; the message suggests an
+        alternative.
     """
-    check_kernel_name(estimator.kernel)
-    for name, value in estimator.get_params(deep=False).items():
-        kinds = OPTIONS.get(name)
-        if kinds is not None and not any(_fits(value, kind) for kind in kinds):
-            raise OptionError(f"{name} must be {' or '.join(map(_shown, kinds))}, got {value!r}")
-
-
-def refuse_parts(estimator: BaseEstimator, names: Iterable[str]) -> None:
-    """:raise ValueError: for the name of an option's part, such as `kernel__variance`."""
-    for name in names:
-        owner, _, part = name.partition("__")
-        if part and owner in estimator.get_params(deep=False):
-            raise ValueError(
-                f"{name} cannot be set, because {owner} has no set_params as scikit-learn's "
-                f"estimators have: give all of {owner}, for instance as one of several in a grid, "
-                f'{{"{owner}": [...]}}'
-            )
-
-
-def check_kernel_name(kernel: Any) -> None:
-    """:raise ValueError: for an unknown string, or a kernel with several outputs."""
+    kernel = estimator.kernel
     if isinstance(kernel, MultioutputKernel):
         raise ValueError(
             "kernel must have one output, which all latent functions share, got "
@@ -80,6 +60,11 @@ def check_kernel_name(kernel: Any) -> None:
             f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'
             f"{_INSTEAD.get(kernel, '')}"
         )
+    for name, value in estimator.get_params(deep=False).items():
+        kinds = OPTIONS.get(name)
+        if kinds is not None and not any(_fits(value, kind) for kind in kinds):
+            words = [k if k in _RANGES else getattr(k, "__name__", repr(k)) for k in kinds]
+            raise OptionError(f"{name} must be {' or '.join(words)}, got {value!r}")
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -102,12 +87,6 @@ _RANGES: dict[Any, tuple[type, float, float]] = {
     "a whole number of at least 0": (Integral, -1, np.inf),
     "a whole number of at least 1": (Integral, 0, np.inf),
 }
-
-
-def _shown(kind: Any) -> str:
-    if kind in _RANGES:
-        return str(kind)
-    return kind.__name__ if isinstance(kind, type) else repr(kind)
 
 
 #: Beginnings of messages from the core, and their replacements.

@@ -46,37 +46,28 @@ def lengthscales(model: BSVM) -> list[gpflow.Parameter]:
     return list({id(p): p for p in found}.values())
 
 
-class Bound:
-    """The bound at a model's current hyperparameters, after a few sweeps from the same sites."""
+def bound_of(model: BSVM, rows: ArraySource) -> Callable[[int], float]:
+    """
+    :return: a function of a number of sweeps: the bound after these sweeps from the present sites,
+        at the model's current hyperparameters, with their log prior density; never NaN.
+    """
+    climb = compiled_sweeps.bind(model.likelihood)
+    hyper = Hyperparameters(model)
+    share = shares_shifts(model)
+    zero = tf.zeros([], default_float())
+    localise = compiled_localise.bind(model.likelihood)
+    q = compiled_solve(model.natural())
+    sites, _ = localise(q, ProjectedData(model, rows).everything())
 
-    def __init__(self, model: BSVM, rows: ArraySource) -> None:
-        self._model = model
-        self._source = rows
-        self._hyper = Hyperparameters(model)
-        self._share = shares_shifts(model)
-        self._climb = compiled_sweeps.bind(model.likelihood)
-        q = compiled_solve(model.natural())
-        localise = compiled_localise.bind(model.likelihood)
-        self._sites, _ = localise(q, ProjectedData(model, rows).everything())
-
-    def __call__(self, sweeps: int) -> float:
-        """:return: the bound, with the log prior density of the hyperparameters; never NaN."""
-        projected = ProjectedData(self._model, self._source).everything()
-        sums = compiled_sum_sites(projected, self._sites)
-        zero = tf.zeros([], default_float())
+    def bound(sweeps: int) -> float:
+        projected = ProjectedData(model, rows).everything()
+        sums = compiled_sum_sites(projected, sites)
         start = Ascent.start(Point(sums, zero - math.inf, sums))
-        ascent, _ = self._climb(start, self._share, (), zero, sweeps, projected)
-        bound = float(ascent.point.value) + float(self._hyper.log_prior_density())
-        return bound if math.isfinite(bound) else -math.inf
+        ascent, _ = climb(start, share, (), zero, sweeps, projected)
+        found = float(ascent.point.value) + float(hyper.log_prior_density())
+        return found if math.isfinite(found) else -math.inf
 
-    def at(self, parameter: gpflow.Parameter, values: AnyNDArray, sweeps: int) -> float:
-        """:return: the bound with other lengthscales. Parameters are as before at the end."""
-        variable = parameter.unconstrained_variable
-        start = variable.numpy()
-        parameter.assign(values)
-        bound = self(sweeps)
-        variable.assign(start)
-        return bound
+    return bound
 
 
 def shorter(model: BSVM, rows: ArraySource) -> tuple[gpflow.Parameter, AnyNDArray] | None:
@@ -90,16 +81,23 @@ def shorter(model: BSVM, rows: ArraySource) -> tuple[gpflow.Parameter, AnyNDArra
     places = [(parameter, column) for parameter in arrays for column in columns]
     if not 0 < len(places) <= MOST_COLUMNS:
         return None
-    bound = Bound(model, rows)
+    bound = bound_of(model, rows)
 
-    def tenth(place: tuple[gpflow.Parameter, int], sweeps: int) -> float:
-        return bound.at(place[0], _times(*place, FACTORS[0]), sweeps)
+    def at(place: tuple[gpflow.Parameter, int], factor: float, sweeps: int) -> float:
+        """:return: the bound with one lengthscale multiplied; parameters are then as before."""
+        variable = place[0].unconstrained_variable
+        start = variable.numpy()
+        place[0].assign(_times(*place, factor))
+        found = bound(sweeps)
+        variable.assign(start)
+        return found
 
-    places.sort(key=partial(tenth, sweeps=FIRST_SWEEPS), reverse=True)
-    parameter, column = max(places[:LAST_COLUMNS], key=partial(tenth, sweeps=SWEEPS))
-    values = [_times(parameter, column, factor) for factor in FACTORS]
-    bounds = [bound.at(parameter, one, SWEEPS) for one in values]
-    return (parameter, values[int(np.argmax(bounds))]) if max(bounds) > bound(SWEEPS) else None
+    places.sort(key=partial(at, factor=FACTORS[0], sweeps=FIRST_SWEEPS), reverse=True)
+    best = max(places[:LAST_COLUMNS], key=partial(at, factor=FACTORS[0], sweeps=SWEEPS))
+    bounds = [at(best, factor, SWEEPS) for factor in FACTORS]
+    if max(bounds) <= bound(SWEEPS):
+        return None
+    return best[0], _times(*best, FACTORS[int(np.argmax(bounds))])
 
 
 def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArray:
@@ -122,13 +120,13 @@ def learn_from_shorter(
     found = shorter(model, some)
     if found is None:
         return None
-    before = Bound(model, rows)(SWEEPS)
+    before = bound_of(model, rows)(SWEEPS)
     hyper = Hyperparameters(model)
     kept = hyper.state(), model.natural()
     parameter, values = found
     parameter.assign(values)
     history = learn()
-    if Bound(model, rows)(SWEEPS) > before:
+    if bound_of(model, rows)(SWEEPS) > before:
         return history
     hyper.assign(kept[0])
     model.assign_natural(kept[1])

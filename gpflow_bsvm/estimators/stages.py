@@ -1,4 +1,4 @@
-"""Stored results of the stages of an estimator's fit, so that another process can continue it."""
+"""The stages of an estimator's fit, shown, timed, and stored so that another process goes on."""
 
 from __future__ import annotations
 
@@ -19,20 +19,27 @@ from ..data.sources import Source
 _NEUTRAL = ("verbose", "chunk_rows")
 
 
-class StageBar(tqdm):
+class Stages(tqdm):
     """
-    A line with the current stage, its steps so far, and the seconds since the fit began.
+    A line with the current stage, its steps so far, and the seconds since the fit began; and a
+    directory with a subdirectory for every stage, which stores its result or the checkpoints of a
+    fit. Without a directory nothing is stored.
 
     :ivar seconds: seconds for each kind of finished stage.
+    :ivar units: values that identify a fit besides its options and rows.
     """
 
-    def __init__(self, show: bool) -> None:
-        super().__init__(disable=not show, bar_format="{desc}: step {n_fmt}, {elapsed}{postfix}")
+    def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
+        line = "{desc}: step {n_fmt}, {elapsed}{postfix}"
+        super().__init__(disable=not verbose, bar_format=line)
         self.seconds: dict[str, float] = {}
+        self.units: Identity = {}
         self._kind = "rows"
         self._begun = perf_counter()
+        self._directory = None if directory is None else Path(directory)
+        self._identity: Identity = {}
 
-    def stage(self, kind: str, what: str) -> None:
+    def begin(self, kind: str, what: str) -> None:
         """
         Begin a new stage.
 
@@ -55,22 +62,6 @@ class StageBar(tqdm):
         self.seconds[self._kind] = self.seconds.get(self._kind, 0.0) + now - self._begun
         self._kind = following
         self._begun = now
-
-
-class Stages:
-    """
-    A checkpoint directory with a subdirectory for every stage; without a directory nothing is
-    stored. A stage stores its result or the checkpoints of a fit.
-
-    :ivar bar: the line that shows the stages.
-    :ivar units: values that identify a fit besides its options and rows.
-    """
-
-    def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
-        self.bar = StageBar(verbose)
-        self._directory = None if directory is None else Path(directory)
-        self.units: Identity = {}
-        self._identity: Identity = {}
 
     def seed(self, estimator: Any, source: Source) -> int:
         """

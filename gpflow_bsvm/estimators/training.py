@@ -51,6 +51,7 @@ REACH = 10.0
 #: again if the new kernel distinguishes more points than before by this factor.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
+UNEXPLAINED = 1e-2
 #: If inducing points are farther from 0 than this, rounding spoils covariances of q(u).
 FAR = 1e3
 #: The number of rows of each rare class in every sample.
@@ -135,11 +136,11 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
-    spec.stages.bar.stage("kernel", f"learning the kernel from {len(X)} rows")
+    spec.stages.begin("kernel", f"learning the kernel from {len(X)} rows")
     with warnings.catch_warnings():  # fits of q give this warning themselves
         warnings.simplefilter("ignore", ConvergenceWarning)
         rows = opened(model, (X, Y, weight))
-        run = partial(VEM().run, model, rows, progress=spec.stages.bar)
+        run = partial(VEM().run, model, rows, progress=spec.stages)
         if spec.kernel is not None or spec.linear:
             return run()
         learned = partial(_with_few_points, model, run)
@@ -177,18 +178,18 @@ def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
             return history
 
 
-def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
+def told_apart(kernel: Kernel, Z: AnyNDArray) -> AnyNDArray:
     """
-    :param tol: the fraction of the prior variances at Z that the result may leave unexplained. It
-        refers to half the lengthscales (at twice Z), because learning may halve them.
     :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
+        They leave `UNEXPLAINED` of the prior variances at Z unexplained, at half the lengthscales
+        (at twice Z), because learning may halve them.
     """
     if np.abs(Z).max() > FAR:
         return Z
     K = kernel(2.0 * Z).numpy()
     factor, order, rank, _ = dpstrf(K, tol=0.0)
     explained = np.cumsum(np.square(np.triu(factor)[:rank]).sum(axis=1))
-    number = int(np.searchsorted(explained, (1 - tol) * np.trace(K))) + 1
+    number = int(np.searchsorted(explained, (1 - UNEXPLAINED) * np.trace(K))) + 1
     return Z[np.sort(order[:number] - 1)]
 
 
@@ -205,16 +206,16 @@ def fit_q(
     Fit q with the current kernel, then the link.
 
     :param name: the name of the stored stage; "": a name with the number of points.
-    :param kind: the kind of the stage, see `StageBar.stage`.
+    :param kind: the kind of the stage, see `Stages.begin`.
     """
     stages = spec.stages
     number = model.q_shape[1]
-    stages.bar.stage(kind, f"fitting {number} inducing points to {rows.num_rows} rows")
+    stages.begin(kind, f"fitting {number} inducing points to {rows.num_rows} rows")
     run = fit if spec.inference is None else spec.inference.run
     place = stages.place(name or f"q of {number} points")
-    history: History = run(model, rows, progress=stages.bar, checkpoint=place)
+    history: History = run(model, rows, progress=stages, checkpoint=place)
     if spec.calibrates and np.any(model.natural().h):  # no link for the prior; the fit has warned
-        stages.bar.stage("link", "calibrating probabilities")
+        stages.begin("link", "calibrating probabilities")
         calibrate(model, rows)
     return history
 
@@ -227,7 +228,7 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     density = leave_one_out_density(model, opened(model, data))
     places = distinct(data[0])
     while (number := grown(model, places, spec.rows_of(data))) > LEAST_GROWTH * model.q_shape[1]:
-        spec.stages.bar.stage("growth", f"choosing {number} inducing points")
+        spec.stages.begin("growth", f"choosing {number} inducing points")
         Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger = copied(model)
         exchange(larger, Z)

@@ -89,7 +89,8 @@ def held_out_density(
     for train, test in folds:
         model = fit(X[train], Y[train], weight[train])
         log_p.append(predict_log_density(model, (X[test], Y[test])))
-    return HeldOut(np.concatenate(log_p), weight[_tests(folds)]).mean
+    left_out = np.concatenate([test for _, test in folds])
+    return HeldOut(np.concatenate(log_p), weight[left_out]).mean
 
 
 #: Directions are dropped if rows add less precision than this times `tol` (the prior adds 1).
@@ -196,6 +197,7 @@ class Refits:
         self._sites: Sites = self._refit(like, None).sites
         X, Y, _ = data
         self._folds = _folds(X, Y, NUM_FOLDS, 0, ENOUGH_ROWS, are_parts)
+        self._left_out = np.concatenate([test for _, test in self._folds])
         self._best: tuple[float, Any] = -np.inf, None
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
@@ -216,7 +218,7 @@ class Refits:
             mean, variance = left_out = take(f, test)
             parts.append(left_out)
             log_p.append(density(X[test], mean, variance, Y[test]))
-        found = HeldOut(np.concatenate(log_p), weight[_tests(self._folds)])
+        found = HeldOut(np.concatenate(log_p), weight[self._left_out])
         self._sites = refit.sites
         if found.mean > self._best[0]:
             self._best = found.mean, joined(parts)
@@ -235,7 +237,7 @@ class Refits:
         error, s would have no limit. With at least `ENOUGH_ROWS` rows, the scale stays 1, because a
         fit to all rows then has better probabilities than the folds.
         """
-        Y, weight = self._labels(_tests(self._folds))
+        Y, weight = self._labels(self._left_out)
         if len(Y) < ENOUGH_ROWS:
             number = np.sum(weight)
             C = link.num_classes
@@ -250,11 +252,6 @@ class Refits:
         """:return: Y and weight, [n, 1]."""
         _, Y, weight = self._data
         return tf.constant(Y[rows]), tf.constant(weight[rows, None])
-
-
-def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
-    """:return: the rows that are left out, fold by fold."""
-    return np.concatenate([test for _, test in folds])
 
 
 def num_left_out(labels: AnyNDArray) -> int:

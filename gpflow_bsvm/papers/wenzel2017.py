@@ -11,7 +11,7 @@ from gpflow.base import AnyNDArray, RegressionData, TensorType
 from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel
 from gpflow.models.util import inducingpoint_wrapper
-from sklearn.metrics import pairwise_distances
+from scipy.spatial.distance import cdist
 from sklearn.mixture import GaussianMixture
 
 from .. import likelihoods
@@ -109,13 +109,15 @@ class DualBSVM(AsBSVM):
         """
         check_whole(1, sweeps=sweeps)
         check_margins(self.likelihood, features_of(self, self.data[0][:100]))
-        ascent = SiteAscent(self, self._source(), self._sites())
+        X, Y, weight = self._batch()
+        source = ArraySource(X, Y, weight, chunk_rows(self))
+        ascent = SiteAscent(self, source, self._sites())
         try:
             ascent.climb(sweeps)
         finally:  # after an interrupt: the best so far
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
-        f, before = at_rows(self, self._source(), compiled_solve(self.natural()))
+        f, before = at_rows(self, source, compiled_solve(self.natural()))
         warn_of_digits(self.likelihood, f, before)
         return float(ascent.point.value)
 
@@ -137,12 +139,7 @@ class DualBSVM(AsBSVM):
         return model
 
     def _sites(self) -> Sites:
-        w, r = self.sites
-        return Sites(tf.convert_to_tensor(w), tf.convert_to_tensor(r))
-
-    def _source(self) -> ArraySource:
-        X, Y, weight = self._batch()
-        return ArraySource(X, Y, weight, chunk_rows(self))
+        return Sites._make(map(tf.convert_to_tensor, self.sites))
 
 
 class Hinge(likelihoods.Hinge):
@@ -208,12 +205,13 @@ def afkmc2(
         return at_most(X, num_inducing)
     generator = np.random.default_rng(seed)
     chosen = [int(generator.integers(len(X)))]
-    squares = _squared_distances(X, X[chosen])
+    squares = cdist(X, X[chosen], "sqeuclidean")[:, 0]
     proposal = 0.5 * squares / squares.sum() + 0.5 / len(X)
     shape = (num_inducing - 1, chain_length)
     candidates = np.searchsorted(np.cumsum(proposal)[:-1], generator.random(shape))
     for drawn, uniform in zip(candidates, generator.random(shape)):
-        ratio = _squared_distances(X[drawn], X[chosen]) / proposal[drawn]
+        squares = cdist(X[drawn], X[chosen], "sqeuclidean").min(axis=1)
+        ratio = squares / proposal[drawn]
         chosen.append(int(drawn[_end_of_chain(ratio, uniform)]))
     return at_most(distinct_rows(X[chosen]), num_inducing)
 
@@ -225,9 +223,3 @@ def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
         if ratio[step] > uniform[step] * ratio[state]:
             state = step
     return state
-
-
-def _squared_distances(X: AnyNDArray, centres: AnyNDArray) -> AnyNDArray:
-    """:return: [N], squared distances to the nearest center."""
-    nearest = pairwise_distances(X, centres, metric="sqeuclidean").min(axis=1)
-    return np.asarray(nearest)

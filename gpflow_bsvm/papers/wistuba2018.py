@@ -27,7 +27,7 @@ from ..inference.minibatches import Schedule, check_schedule, rates
 from ..inference.run import Run, Step
 from ..likelihoods.base import Sites
 from ..likelihoods.labels import check_one_label
-from ..prediction.marginals import map_f
+from ..prediction.marginals import predict_marginals
 
 __all__ = ["ClassByClass", "softmax_entropy"]
 
@@ -168,12 +168,9 @@ def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
             "use gpflow_bsvm.prediction.predictive_entropy"
         )
     check_one_label(model.likelihood, model.q_shape[0])
-    decisions = getattr(model.likelihood, "decisions", None)
-
-    def mean_of(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
-        return decisions(mean, variance)[0] if decisions else mean
-
-    mean = map_f(model, X, mean_of).numpy()
+    mean, variance = predict_marginals(model, X)
+    if hasattr(model.likelihood, "decisions"):
+        mean = np.asarray(model.likelihood.decisions(mean, variance)[0])
     if mean.shape[1] == 1:
         mean = np.hstack([np.zeros_like(mean), mean])
     return np.asarray(entropy(softmax(mean, axis=1), axis=1))

@@ -10,7 +10,6 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 
-from ..data.batch import Batch
 from ..data.passes import map_over
 from ..engine.contracts import Model, open_data, open_inputs
 from ..engine.shared_graph import Compiled
@@ -106,12 +105,7 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
     """
     source = open_inputs(model, X, chunk_rows)
     predict = model.predictor()
-
-    def of_chunk(batch: Batch) -> Any:
-        mean, variance = predict(batch.X)
-        return function(batch.X, mean, variance)
-
-    return map_over(source, of_chunk)
+    return map_over(source, lambda batch: function(batch.X, *predict(batch.X)))
 
 
 def map_labelled(model: Model, data: Any, finish: Callable[..., Any]) -> Any:

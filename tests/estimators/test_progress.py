@@ -7,17 +7,17 @@ from sklearn.datasets import make_moons
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.estimators import stages
-from gpflow_bsvm.estimators.stages import StageBar
+from gpflow_bsvm.estimators.stages import Stages
 
 
 def test_seconds_count_by_kind_of_stage(monkeypatch):
     ticks = iter([0.0, 1.0, 3.0, 7.0, 15.0])
     monkeypatch.setattr(stages, "perf_counter", lambda: next(ticks))
-    with StageBar(False) as bar:
-        bar.stage("kernel", "learning")
-        bar.stage("q", "fitting")
-        bar.stage("kernel", "learning again")
-    assert bar.seconds == {"rows": 1.0, "kernel": 2.0 + 8.0, "q": 4.0}
+    with Stages() as shown:
+        shown.begin("kernel", "learning")
+        shown.begin("q", "fitting")
+        shown.begin("kernel", "learning again")
+    assert shown.seconds == {"rows": 1.0, "kernel": 2.0 + 8.0, "q": 4.0}
 
 
 @pytest.mark.slow

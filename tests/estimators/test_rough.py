@@ -55,7 +55,7 @@ def test_nothing_is_found_where_f_is_smooth_or_values_are_few(X):
 
 def test_the_bound_is_that_of_a_fit(X):
     model, rows = fitted(X, stripes(X))
-    bound = rough.Bound(model, rows)
+    bound = rough.bound_of(model, rows)
     model.kernel.kernels[0].lengthscales.assign([3.0, 0.3])
     density = float(model.log_prior_density())
     history = CAVI(tol=0.0).run(model, (X, stripes(X)[:, None].astype(float)))

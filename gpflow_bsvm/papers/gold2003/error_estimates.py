@@ -76,8 +76,31 @@ def _held_margins(mode: Mode) -> tf.Tensor:
     return mode.margins - mode.alpha * variances
 
 
+class LeaveOneOut(StepCriterion):
+    r"""
+    The leave-one-out error (eq. 10), with a machine for every support vector; smaller is better:
+
+        1/N sum_n H(-y_n f(x_n)),    f from the machine without row n.
+    """
+
+    def left_out_margins(self, mode: Mode) -> AnyNDArray:
+        """
+        :return: y_n f(x_n) from the machine without row n, [N]; unchanged if row n is not a support
+            vector.
+        """
+        self._check(mode)
+        margins = mode.margins
+        for n in mode.support:
+            part = mode.without(n)
+            margins[n] = mode.y[n] * np.delete(mode.gram[n], n) @ (part.alpha * part.y)
+        return margins
+
+    def _of(self, mode: Mode) -> tf.Tensor:
+        return (self.left_out_margins(mode) <= 0).mean()
+
+
 @dataclass(frozen=True)
-class Span(StepCriterion):
+class Span(LeaveOneOut):
     r"""
     The span estimate of the leave-one-out error (eq. 12; Chapelle & Vapnik), for quadratic slack;
     smaller is better:
@@ -96,9 +119,6 @@ class Span(StepCriterion):
         margins = mode.margins
         margins[mode.support] = 1 - _spans(mode, 0.0)
         return margins
-
-    def _of(self, mode: Mode) -> tf.Tensor:
-        return (self.left_out_margins(mode) <= 0).mean()
 
 
 @dataclass(frozen=True)
@@ -145,29 +165,6 @@ def _spans(mode: Mode, eta: float) -> tf.Tensor:
         return tf.linalg.diag_part(inner)
     G = tf.linalg.cholesky_solve(tf.linalg.cholesky(inner + eta * eye), eye)
     return 1 / tf.linalg.diag_part(G) - eta
-
-
-class LeaveOneOut(StepCriterion):
-    r"""
-    The leave-one-out error (eq. 10), with a machine for every support vector; smaller is better:
-
-        1/N sum_n H(-y_n f(x_n)),    f from the machine without row n.
-    """
-
-    def left_out_margins(self, mode: Mode) -> AnyNDArray:
-        """
-        :return: y_n f(x_n) from the machine without row n, [N]; unchanged if row n is not a support
-            vector.
-        """
-        self._check(mode)
-        margins = mode.margins
-        for n in mode.support:
-            part = mode.without(n)
-            margins[n] = mode.y[n] * np.delete(mode.gram[n], n) @ (part.alpha * part.y)
-        return margins
-
-    def _of(self, mode: Mode) -> tf.Tensor:
-        return (self.left_out_margins(mode) <= 0).mean()
 
 
 class SupportVectorCount(StepCriterion):

@@ -277,14 +277,12 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
         gram = kernel(check_inputs(X))
     zero = tf.UnconnectedGradients.ZERO
     slopes = tape.gradient(gram, variables, tf.cast(by_gram, gram.dtype), zero)
-    return {name: _by_value(p, slope) for (name, p), slope in zip(named.items(), slopes)}
-
-
-def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
-    """:return: the derivative in the value, from the derivative in the unconstrained value."""
-    transform: Any = parameter.transform  # at least the identity
-    at = tf.convert_to_tensor(parameter.unconstrained_variable)
-    return np.asarray(slope * tf.exp(-transform.forward_log_det_jacobian(at, 0)))
+    found = {}
+    for (name, parameter), variable, slope in zip(named.items(), variables, slopes):
+        transform: Any = parameter.transform  # at least the identity
+        log_scale = transform.forward_log_det_jacobian(tf.convert_to_tensor(variable), 0)
+        found[name] = np.asarray(slope * tf.exp(-log_scale))  # by the value itself
+    return found
 
 
 def trainable(kernel: Kernel) -> dict[str, Parameter]:
