@@ -167,7 +167,7 @@ def test_booleans_are_numbers(tmp_path):
         (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "several columns named .a.: rename"),
         (
             b"a,1850,1860\n1,2,3\n2,2,3\n",
-            "has numbers instead of the columns' names .* with .* 3 columns; if not, begin such names with a",
+            "has numbers instead of the columns' names .* with .* 3 columns; if not, put a letter",
         ),
         (b"y\n0\n1\n", "no columns for X besides target"),
         (

@@ -141,6 +141,11 @@ class Survey:
         return len(self.seen) > MOST_CLASSES
 
     @property
+    def is_named_by_a_value(self) -> bool:
+        """:return: True if the name is one of several values, as of a file without a header."""
+        return self.name in self.seen and len({*self.seen} - self._lost) > 1
+
+    @property
     def oddities(self) -> list[str]:
         """:return: the keys of `ODDITIES` that apply to the values as numbers."""
         texts = [str(one).strip() for one in self.seen if one not in self._lost]

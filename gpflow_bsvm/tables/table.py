@@ -130,12 +130,26 @@ class Table:
                 if reading.words is False and not reading.is_auto:
                     return
 
-    def _found(self, complete: bool = True) -> dict[str, Column]:
-        """:raise ValueError: for columns (if `complete`, also labels) that cannot be read."""
+    def _check_header(self) -> None:
+        """:raise ValueError: if a row repeats the header, or the header seems to be a row."""
+        if len(self._seen) < 2:
+            return
         repeated = {one.seen.get(name) for name, one in self._seen.items()}
-        if len(self._seen) > 1 and len(repeated) == 1 and None not in repeated:  # joined files
+        if len(repeated) == 1 and None not in repeated:  # joined files
             place = next(one.place(name) for name, one in self._seen.items())
             raise ValueError(f"file {self.where}: {place} repeats the header: delete such rows")
+        values = [name for name, one in self._seen.items() if one.is_named_by_a_value]
+        are_most = len(values) > len(self._seen) / 2
+        if are_most and self._reading.target in values and self._reading.names is None:
+            raise ValueError(
+                f"the first line of {self.files[0].path} has values of its columns instead of "
+                f"their names ({listed(values, 4)}): if it is a row, give names=[...] with the "
+                f"names of all {len(self.names)} columns; if not, put a letter before each"
+            )
+
+    def _found(self, complete: bool = True) -> dict[str, Column]:
+        """:raise ValueError: for columns (if `complete`, also labels) that cannot be read."""
+        self._check_header()
         found = dict[str, Column]()
         reasons = list[str]()
         reading = self._reading

@@ -127,7 +127,7 @@ class Text(formats.Format):
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
                 f"({', '.join(names[:4])}, ...): if it is a row, give names=[...] "
-                f"with the names of all {len(names)} columns; if not, begin such names with a letter"
+                f"with the names of all {len(names)} columns; if not, put a letter before each"
             )
         if rows and all(len(row) == len(names) + 1 for row in rows):
             ended = not any(row[-1] for row in rows)  # lines end with a separator

@@ -266,6 +266,16 @@ def test_a_word_that_is_also_a_name_is_a_word(tmp_path):
     assert features == ("a=a", "a=d", "b=b", "b=c")
 
 
+def test_a_row_in_place_of_the_header_is_told(tmp_path):
+    """A public table of words has no header; its first row was taken for one, without a word."""
+    path = tmp_path / "t.csv"
+    path.write_text("40-49,left,no\n" + "50-59,left,no\n40-49,right,yes\n" * 3)
+    with pytest.raises(ValueError, match="has values of its columns instead of their names .40-49"):
+        Table([str(path)], Reading("no", classes="auto", words=True))
+    named = Reading("y", classes="auto", words=True, names=["age", "side", "y"])
+    assert Table([str(path)], named).rows == 7
+
+
 def test_further_lines_of_a_header_are_offered_to_be_deleted(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,y\n(mm),\nfloat,\n" + "1,u\n2,v\n" * 5)
