@@ -229,13 +229,11 @@ class Bound:
 
     def at_present(self) -> Callable[..., Any]:
         """:return: the bound function, which no longer reads the parameters."""
-        return partial(self._at, self._structure.values())
+        return partial(self, values=self._structure.values())
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, values: list[tf.Tensor] | None = None) -> Any:
         """:param arguments: tensors in structures of tuples."""
-        return self._at(self._structure.values(), *arguments)
-
-    def _at(self, values: list[tf.Tensor], *arguments: Any) -> Any:
+        values = self._structure.values() if values is None else values
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
         arguments = tf.nest.pack_sequence_as(arguments, tensors)
         shapes = shapes_of(arguments, self._names, any_width=self._structure.any_width)

@@ -17,7 +17,7 @@ from ..checks import check_whole
 from ..data.batch import Batch, take
 from ..data.sampling import BatchGroup
 from ..data.sources import Source
-from ..engine.contracts import Model, as_variables, in_training, jitter_of
+from ..engine.contracts import Model, as_variables, jitter_of
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Gaussian, Natural, blend
 from ..engine.projection import Floats, Projected, project_batch
@@ -200,11 +200,18 @@ class _Learning(MinibatchRun):
         flat = exact + [tf.TensorSpec(shape, dtype) for shape, dtype in shapes]
         key = tuple(flat)
         if key not in self._graphs:
-            with in_training(self._hyper.networks):
-                specs = tf.nest.pack_sequence_as((natural, given), flat)
+            specs = tf.nest.pack_sequence_as((natural, given), flat)
+            self._in_training(True)
+            try:
                 self._graphs[key] = concrete(self._loop, specs)
+            finally:
+                self._in_training(False)
         h, P = tf.nest.flatten(self._graphs[key](natural, given))
         return Natural(h, P)
+
+    def _in_training(self, training: bool) -> None:
+        for network in self._hyper.networks:
+            network.training = training
 
     def _loop(self, natural: Natural, given: Given) -> Natural:
         def body(t: tf.Tensor, natural: Natural) -> Any:
