@@ -198,7 +198,7 @@ class ProjectedData(Source):
         self.dtype = tf.as_dtype(default_float())
         self._prior = model.prior
         self._Lz = model.prior_factor()
-        self._features = compiled_project.bind(model.prior)
+        self._project = partial(_projected, compiled_project.bind(model.prior), self._Lz)
         self.chunk_rows = chunk_rows(model)
         entries = model.num_feature_groups * model.q_shape[1]
         self._row_bytes = entries * self.dtype.size
@@ -227,13 +227,13 @@ class ProjectedData(Source):
         """See `gpflow_bsvm.data.sources.Source`; features in `dtype`."""
         rows = self.source.remote
         if rows is not None and self.dtype not in self._remotes:
-            project = partial(_projected, self._features, self._Lz, self.dtype)
+            project = partial(self._project, self.dtype)
             self._remotes = {self.dtype: rows.projected(project, keep=self.cached)}
         return self._remotes.get(self.dtype)
 
     def project(self, batch: Batch) -> Projected:
         """:return: the projected rows, in GPflow's default float."""
-        return _projected(self._features, self._Lz, tf.as_dtype(default_float()), batch)
+        return self._project(tf.as_dtype(default_float()), batch)
 
     def chunks(self) -> Iterator[Projected]:
         """:return: an iterator over all rows, with features in `dtype`."""
@@ -242,7 +242,7 @@ class ProjectedData(Source):
             return
         with closed_at_end(self.source.chunks()) as batches:
             for batch in batches:
-                yield _projected(self._features, self._Lz, self.dtype, batch)
+                yield self._project(self.dtype, batch)
 
     def everything(self) -> Projected:
         """:return: all rows in memory."""

@@ -40,12 +40,10 @@ def maximise(
     :return: the current estimate of the Hessian's inverse, or None.
     """
     loss = Loss(value_and_gradient, variables, least_gain)
-    method = "L-BFGS-B"
-    options: dict[str, Any] = {"maxiter": max_iter}
-    if inverse is not None:
-        method = "BFGS"
-        options["hess_inv0"] = inverse
-    best = search(loss, method, options)
+    if inverse is None:
+        best = search(loss, "L-BFGS-B", {"maxiter": max_iter})
+    else:
+        best = search(loss, "BFGS", {"maxiter": max_iter, "hess_inv0": inverse})
     if not loss.settle(best):
         return None
     if best.nit:

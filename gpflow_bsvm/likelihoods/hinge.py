@@ -30,15 +30,6 @@ class Terms(NamedTuple):
     sign: Any  #: 1 or -1
 
 
-class Margins(NamedTuple):
-    """Moments of b = offset - sign h under q(f), [..., G, T], and the costs of the hinges."""
-
-    m: tf.Tensor  #: E b = offset - sign E h
-    v: tf.Tensor  #: Var h, positive
-    cost: tf.Tensor  #: penalty included
-    sign: tf.Tensor
-
-
 class HingeSum(Penalized):
     r"""
     The pseudo-likelihood of G groups of T hinges,
@@ -112,15 +103,15 @@ class HingeSum(Penalized):
         h = self._seen_through(F, self.W)
         return h + tf.constant(self.b, h.dtype) if self.b.any() else h
 
-    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return.v: [batch..., G, T]")
-    def margins(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Margins:
-        """:return: the margins of all hinges at q(f) = N(Fmu, Fvar)."""
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[1]: [batch..., G, T]")
+    def margins(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tuple[tf.Tensor, ...]:
+        """:return: m, v > 0, c and the signs s of all hinges at q(f) = N(Fmu, Fvar)."""
         y = self.targets(Y, Fmu)[..., None]
         Fmu, Fvar = (tf.convert_to_tensor(part, y.dtype) for part in (Fmu, Fvar))
         cost, offset, sign = self._checked(self.terms(y))
         v = self._seen_through(tf.maximum(Fvar, VARIANCE_FLOOR), np.square(self.W))
         sign = tf.convert_to_tensor(sign, y.dtype)
-        return Margins(offset - sign * self.functions(Fmu), v, self.penalty * cost, sign)
+        return offset - sign * self.functions(Fmu), v, self.penalty * cost, sign
 
     @inherit_check_shapes
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
