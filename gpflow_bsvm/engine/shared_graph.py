@@ -274,10 +274,9 @@ class Bound:
     def __reduce__(self) -> tuple[Any, ...]:
         return Bound, (self._compiled, self.modules)
 
-    def rebuild(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
+    def rebuild(self, values: list[tf.Tensor]) -> tuple[Any, ...]:
         """
         :param values: unconstrained, in the order of `Structure.parameters`.
-        :param dtype: the type to which to cast the parameters; if None, they are not cast.
         :return: copies of the modules with these values of their parameters.
         """
         # The memo replaces parameters by tensors, keeps distributions (TFP's
@@ -289,6 +288,5 @@ class Bound:
         memo |= {id(book): copy.copy(book) for book in self._structure.books}
         for parameter, value in zip(parameters, values):
             transform = parameter.transform
-            value = value if transform is None else transform.forward(value)
-            memo[id(parameter)] = value if dtype is None else tf.cast(value, dtype)
+            memo[id(parameter)] = value if transform is None else transform.forward(value)
         return copy.deepcopy(self.modules, memo) if parameters else self.modules
