@@ -84,9 +84,9 @@ def _cast(kernel: Kernel, dtype: tf.DType) -> Kernel:
     made = copy.copy(kernel)
     for name, value in vars(kernel).items():
         if isinstance(value, (tf.Tensor, Parameter)):
-            vars(made)[name] = tf.cast(value, dtype)
+            made.__dict__[name] = tf.cast(value, dtype)
     if isinstance(kernel, (Sum, Product)):
-        vars(made)["kernels"] = [_cast(part, dtype) for part in kernel.kernels]
+        made.__dict__["kernels"] = [_cast(part, dtype) for part in kernel.kernels]
     return made
 
 

@@ -2,7 +2,7 @@ r"""Sums of hinges of affine functions of f: `Hinge`, `OneClass` and `OneVsRest`
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -142,8 +142,8 @@ class HingeSum(Penalized):
             root = tf.sqrt(tf.square(m) + v)
             u = (1 + m / root) / 2
             w = 0.5 / root
-        precision = _back(cost * w, np.square(self.W))
-        return Sites(precision, _back(cost * u * sign, self.W) + precision * Fmu)
+        precision = self._back(cost * w, np.square(self.W))
+        return Sites(precision, self._back(cost * u * sign, self.W) + precision * Fmu)
 
     @inherit_check_shapes
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
@@ -164,12 +164,13 @@ class HingeSum(Penalized):
             precision-mean y (penalty / 2 + w).
         """
         check_hook(self, "local_sites")
-        w = _split(tf.convert_to_tensor(w), len(self.W))
+        w = tf.convert_to_tensor(w)
+        w = tf.reshape(w, tf.concat([tf.shape(w)[:-1], [-1, len(self.W)]], axis=0))
         like_f = _flat(w[..., : self.W.shape[1]])
         cost, offset, sign = self.terms(self.targets(Y, like_f)[..., None])
         b = tf.constant(self.b, w.dtype)
         slope = sign * (self.penalty * cost / 2 + w * (offset - sign * b))
-        return Sites(_back(w, np.square(self.W)), _back(slope, self.W))
+        return Sites(self._back(w, np.square(self.W)), self._back(slope, self.W))
 
     @inherit_check_shapes
     def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
@@ -183,9 +184,9 @@ class HingeSum(Penalized):
         # In single precision, sums of larger precisions would lose the other rows.
         least = max(VARIANCE_FLOOR**0.5, np.finfo(b.dtype.as_numpy_dtype).eps ** 0.5)
         distance = tf.maximum(tf.abs(b), least)
-        slope = _back(cost / 2 * (1 + b / distance) * sign, self.W)
+        slope = self._back(cost / 2 * (1 + b / distance) * sign, self.W)
         if self.is_alone:
-            precision = _back(cost / (2 * distance), np.square(self.W))
+            precision = self._back(cost / (2 * distance), np.square(self.W))
             return Sites(precision, slope + precision * F)
         precision = self._joint(cost / (2 * distance))
         return Sites(precision, slope + tf.linalg.matvec(precision, F))
@@ -208,7 +209,12 @@ class HingeSum(Penalized):
         """:return: sum_q W_kq f_gq."""
         F = tf.convert_to_tensor(F)
         check_latents(self, F.shape[-1])
-        return _times(_split(F, W.shape[1]), W.T)
+        return _product(F, W.T, 1)
+
+    @check_shapes("values: [batch..., G, T]", "W: [T, Q]", "return: [batch..., L]")
+    def _back(self, values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
+        """:return: sum_k W_kq values_gk."""
+        return _product(values, W, 2)
 
     @check_shapes("values: [batch..., G, T]", "return: [batch..., L, L]")
     def _joint(self, values: tf.Tensor) -> tf.Tensor:
@@ -221,29 +227,23 @@ class HingeSum(Penalized):
         return tf.reshape(blocks, tf.concat([tf.shape(values)[:-2], [side, side]], axis=0))
 
 
-@check_shapes("values: [batch..., G, T]", "W: [T, Q]", "return: [batch..., L]")
-def _back(values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
-    """:return: sum_k W_kq values_gk."""
-    return _flat(_times(values, W))
-
-
-def _times(values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
+def _product(values: tf.Tensor, W: AnyNDArray, axes: Literal[1, 2]) -> tf.Tensor:
     """
-    :return: [..., A] times W [A, B]. (`tf.tensordot` would add three times as many operations to a
-        graph.)
+    :param values: [..., G A] if `axes` is 1, [..., G, A] if 2.
+    :param W: [A, B].
+    :return: sum_a values_ga W_ab, [..., G, B] if `axes` is 1, [..., G B] if 2. (`tf.tensordot`
+        would add three times as many operations to a graph.)
     """
-    if W.size == 1 and W.item() == 1:  # the usual single hinge of f itself
-        return values
     A, B = W.shape
-    rows = tf.matmul(tf.reshape(values, [-1, A]), tf.constant(W, values.dtype))
-    return tf.reshape(rows, tf.concat([tf.shape(values)[:-1], [B]], axis=0))
-
-
-def _split(values: tf.Tensor, size: int) -> tf.Tensor:
-    """:return: [..., G size] as [..., G, size]."""
-    if size == 1:
-        return tf.expand_dims(values, -1)
-    return tf.reshape(values, tf.concat([tf.shape(values)[:-1], [-1, size]], axis=0))
+    rows = tf.reshape(values, [-1, A])
+    if W.size > 1 or W.item() != 1:  # not the usual single hinge of f itself
+        rows = tf.matmul(rows, tf.constant(W, values.dtype))
+    entries = values.shape[-axes:].num_elements()
+    if entries is None or len(values.shape) != axes + 1:
+        batch = tf.shape(values)[:-axes]
+        return tf.reshape(rows, tf.concat([batch, [-1, B] if axes == 1 else [-1]], axis=0))
+    groups = entries // A
+    return tf.reshape(rows, [-1, groups, B] if axes == 1 else [-1, groups * B])
 
 
 def _flat(values: tf.Tensor) -> tf.Tensor:
