@@ -201,17 +201,16 @@ class _Learning(MinibatchRun):
         key = tuple(flat)
         if key not in self._graphs:
             specs = tf.nest.pack_sequence_as((natural, given), flat)
-            self._in_training(True)
+            networks = self._hyper.networks
             try:
+                for network in networks:
+                    network.training = True
                 self._graphs[key] = concrete(self._loop, specs)
             finally:
-                self._in_training(False)
+                for network in networks:
+                    network.training = False
         h, P = tf.nest.flatten(self._graphs[key](natural, given))
         return Natural(h, P)
-
-    def _in_training(self, training: bool) -> None:
-        for network in self._hyper.networks:
-            network.training = training
 
     def _loop(self, natural: Natural, given: Given) -> Natural:
         def body(t: tf.Tensor, natural: Natural) -> Any:

@@ -220,7 +220,7 @@ class Recorder:
                 if step is None:
                     break
                 self._add(step)
-            if len(record):
+            if record.latest:
                 self._offer()
         finally:
             self._close()
