@@ -253,8 +253,7 @@ class ProjectedData(Source):
     def everything(self) -> Projected:
         """:return: all rows in memory."""
         parts = self._in(tf.as_dtype(default_float()))
-        if len(parts) > 1:
-            parts[:] = [Projected.joined(parts)]
+        parts[:] = [Projected.joined(parts)]
         return parts[0]
 
     def _in(self, dtype: tf.DType) -> list[Projected]:
