@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -92,7 +91,8 @@ class Model(Protocol):
 
 def check_model(model: Model) -> None:
     """
-    :raise TypeError: if the package's algorithms cannot fit `model`, or if it is frozen.
+    :raise TypeError: if the package's algorithms cannot fit `model`, if it is frozen, or if it was
+        made in the scope of a `tf.distribute` strategy.
     :raise ValueError: for an invalid `num_data`, and as in `check_closed_form`.
     """
     if not all(hasattr(model, name) for name in ("prior_factor", "natural", "assign_natural")):
@@ -110,7 +110,13 @@ def check_model(model: Model) -> None:
             "predictions only; fit the original model"
         )
     check_floats(model)
-    check_not_distributed(named_parameters(model))
+    for name, parameter in named_parameters(model).items():
+        variable = getattr(parameter, "unconstrained_variable", parameter)
+        if isinstance(variable, tf.distribute.DistributedValues):
+            raise TypeError(
+                f"the model's {name} is a distributed variable, on which gpflow.set_trainable has "
+                "no effect: make and fit the model outside of strategy.scope()"
+            )
 
 
 def check_floats(model: Any) -> None:
@@ -123,20 +129,6 @@ def check_floats(model: Any) -> None:
                 f"the model's {name} is {dtype.name}, but gpflow.config.default_float() is "
                 f"{default.name}: call gpflow.config.set_default_float({dtype.name!r}), or "
                 "construct the model and its parts again"
-            )
-
-
-def check_not_distributed(named: dict[str, Any]) -> None:
-    """
-    :param named: parameters by name.
-    :raise TypeError: for a parameter that was made in the scope of a `tf.distribute` strategy.
-    """
-    for name, parameter in named.items():
-        variable = getattr(parameter, "unconstrained_variable", parameter)
-        if isinstance(variable, tf.distribute.DistributedValues):
-            raise TypeError(
-                f"the model's {name} is a distributed variable, on which gpflow.set_trainable has "
-                "no effect: make and fit the model outside of strategy.scope()"
             )
 
 
@@ -225,18 +217,6 @@ def networks_in(modules: Iterable[Any]) -> list[Any]:
     """:return: parts of these modules with the methods of `gpflow_bsvm.deep.DeepKernel`."""
     parts = [p for module in modules for p in (module, *getattr(module, "submodules", ()))]
     return [part for part in dict.fromkeys(parts) if hasattr(part, "learned_weights")]
-
-
-@contextlib.contextmanager
-def in_training(networks: Sequence[Any]) -> Iterator[None]:
-    """Trace code inside this context with networks in training mode."""
-    for network in networks:
-        network.training = True
-    try:
-        yield
-    finally:
-        for network in networks:
-            network.training = False
 
 
 def as_variables(variables: Sequence[Any]) -> list[tf.Variable]:

@@ -97,19 +97,6 @@ class LogPrior:
         return total, dict(zip(self._places, gradient))
 
 
-class Plan(NamedTuple):
-    """
-    The parameters that a graph learns.
-
-    :ivar places: their places in `Structure.parameters`.
-    :ivar references: references to their variables, if modules hold other state, such as a Keras
-        layer, whose variables a graph captures; `places` is then empty.
-    """
-
-    places: tuple[int, ...]
-    references: tuple[Any, ...]
-
-
 def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
     """
     :param function: a function of modules and tensors that returns a number.
@@ -120,7 +107,7 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
 
     @functools.wraps(function)
     def graph(bound: Bound, values: list[tf.Tensor], *tensors: Any) -> Any:
-        places, references = bound.modules[-1]  # a `Plan`
+        places, references = bound.modules[-1]  # `Hyperparameters.plan`
         # Copies, because TFP's bijectors cache results per tensor, which hides them from a tape.
         mine = [tf.identity(values[place]) for place in places]
         mine = mine or [reference.deref() for reference in references]
@@ -146,7 +133,9 @@ class Hyperparameters:
         networks are ".weights[0]" and so on.
     :ivar networks: the networks of the model.
     :ivar variables: their unconstrained variables, in the order of the gradients.
-    :ivar plan: the learned parameters, in the order of the gradients.
+    :ivar plan: places of the learned parameters in `Structure.parameters`, in the order of the
+        gradients; or, if modules hold other state, such as a Keras layer, whose variables a graph
+        captures, references to the variables. One of both is empty.
     :ivar log_prior: log prior density of the learned parameters.
     """
 
@@ -164,7 +153,7 @@ class Hyperparameters:
         self.log_prior = LogPrior(chosen)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
         references = tuple(variable.ref() for variable in self.variables)
-        self.plan = Plan(places, ()) if is_known else Plan((), references)
+        self.plan = (places, ()) if is_known else ((), references)
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
         """:return: a `value_and_gradient`, bound to this model's likelihood and prior."""

@@ -118,9 +118,8 @@ def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.P: [L, M, M]")
 def scaled_sites(natural: Natural, factor: float) -> Natural:
     """:return: h and P - I times `factor`: the sums of q's sites, each counted `factor` times."""
-    h, P = natural
-    identity = tf.eye(tf.shape(P)[-1], dtype=P.dtype)
-    return Natural(factor * h, factor * (P - identity))
+    identity = tf.eye(tf.shape(natural.P)[-1], dtype=natural.P.dtype)
+    return Natural(natural.h, natural.P - identity).times(factor)
 
 
 @check_shapes("factor.h: [L, M]", "q.c: [L, M]", "return: []")

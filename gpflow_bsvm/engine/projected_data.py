@@ -5,6 +5,7 @@ Features that are not kept exist only inside the graph that sums them, part by p
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,6 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
+from gpflow import Parameter
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.inducing_variables import InducingPoints
@@ -24,7 +26,7 @@ from ..data.sources import Remote, Source, closed_at_end
 from .contracts import Model, chunk_rows
 from .natural import Gaussian, Natural, inverse_of_lower
 from .projection import Features, Prior, Projected, compiled_project, project
-from .shared_graph import Bound, Compiled
+from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, compiled_accumulate, marginals
 
 #: Single precision suffices for features if every entry at the inducing points, where distances are
@@ -77,31 +79,37 @@ def _is_stationary(kernel: Kernel) -> bool:
     return isinstance(kernel, (Stationary, Constant))
 
 
-def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
-    """:return: phi [1, N, M] = Kfu Lz^-T; `single` is `prior` in single precision."""
+def _cast(kernel: Kernel, dtype: tf.DType) -> Kernel:
+    """:return: a stationary kernel with its parameters in this type."""
+    made = copy.copy(kernel)
+    for name, value in vars(kernel).items():
+        if isinstance(value, (tf.Tensor, Parameter)):
+            made.__dict__[name] = tf.cast(value, dtype)
+    if isinstance(kernel, (Sum, Product)):
+        made.__dict__["kernels"] = [_cast(part, dtype) for part in kernel.kernels]
+    return made
+
+
+def _phi_in_single(prior: Prior, X: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
+    """:return: phi [1, N, M] = Kfu Lz^-T, all in the type of `inverse`."""
     # Subtract the inducing points' mean: offsets amplify the rounding of distances.
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     centre = tf.reduce_mean(Z, axis=0)
     X, Z = (tf.cast(points - centre, inverse.dtype) for points in (X, Z))
-    return tf.matmul(single.kernel(X, Z)[None], inverse, transpose_b=True)
+    kernel = _cast(prior.kernel, inverse.dtype)
+    return tf.matmul(kernel(X, Z)[None], inverse, transpose_b=True)
 
 
-@partial(Compiled, rebuilds=True)
-def _single_is_enough(
-    bound: Bound, values: list[tf.Tensor], Lz: tf.Tensor, inverse: tf.Tensor
-) -> tf.Tensor:
-    (prior,) = bound.rebuild(values)
-    (single,) = bound.rebuild(values, inverse.dtype)
+@Compiled
+def _single_is_enough(prior: Prior, Lz: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     phi = project(prior, Z, Lz).phi
-    error = tf.reduce_max(
-        tf.abs(tf.cast(_phi_in_single(prior, single, Z, inverse), Lz.dtype) - phi)
-    )
+    error = tf.reduce_max(tf.abs(tf.cast(_phi_in_single(prior, Z, inverse), Lz.dtype) - phi))
     # NaN counts as too large an error.
     return error <= SINGLE_ERROR * tf.sqrt(tf.reduce_max(prior.kernel(Z, full_cov=False)))
 
 
-def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Projected:
+def _project(prior: Prior, batch: Batch, how: Projection) -> Projected:
     """:return: the rows projected, phi in the dtype of the large products."""
     dtype = how.inverse.dtype
 
@@ -109,7 +117,7 @@ def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Proj
         return Projected(batch, project(prior, batch.X, how.Lz)).in_precision(dtype).features
 
     def rounded() -> Features:
-        phi = _phi_in_single(prior, single, batch.X, how.inverse)
+        phi = _phi_in_single(prior, batch.X, how.inverse)
         explained = tf.cast(tf.reduce_sum(tf.square(phi[0]), axis=-1), how.Lz.dtype)
         Kff = prior.kernel(batch.X, full_cov=False)
         return Features(phi, (Kff - explained)[:, None], prior.mean_function(batch.X))
@@ -119,20 +127,18 @@ def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Proj
     return Projected(batch, tf.cond(how.single, rounded, double))
 
 
-@partial(Compiled, rebuilds=True)
+@Compiled
 @check_shapes("q.c: [L, M]", "chunk.batch.X: [N, D]", "return.sums.h: [L, M]")
 def compiled_unprojected_statistics(
-    bound: Bound, values: list[tf.Tensor], q: Gaussian, chunk: Unprojected
+    likelihood: Likelihood, prior: Prior, q: Gaussian, chunk: Unprojected
 ) -> Statistics:
-    """`accumulate` under q(s) for unprojected rows; the modules are likelihood and prior."""
-    likelihood, prior = bound.rebuild(values)
-    single = bound.rebuild(values, chunk.how.inverse.dtype)[1]
+    """`accumulate` under q(s) for unprojected rows."""
     batch, (_, _, _, size) = chunk
     number = tf.shape(batch.Y)[0]
 
     def add(start: tf.Tensor, total: Statistics) -> tuple[tf.Tensor, Statistics]:
         part = batch.between(start, start + size)
-        rows = _project(prior, single, part, chunk.how)
+        rows = _project(prior, part, chunk.how)
         seen = accumulate(likelihood, rows, marginals(rows.features.phi, q))
         return start + size, tf.nest.map_structure(_add, total, seen)
 
@@ -198,7 +204,7 @@ class ProjectedData(Source):
         self.dtype = tf.as_dtype(default_float())
         self._prior = model.prior
         self._Lz = model.prior_factor()
-        self._features = compiled_project.bind(model.prior)
+        self._project = partial(_projected, compiled_project.bind(model.prior), self._Lz)
         self.chunk_rows = chunk_rows(model)
         entries = model.num_feature_groups * model.q_shape[1]
         self._row_bytes = entries * self.dtype.size
@@ -227,13 +233,13 @@ class ProjectedData(Source):
         """See `gpflow_bsvm.data.sources.Source`; features in `dtype`."""
         rows = self.source.remote
         if rows is not None and self.dtype not in self._remotes:
-            project = partial(_projected, self._features, self._Lz, self.dtype)
+            project = partial(self._project, self.dtype)
             self._remotes = {self.dtype: rows.projected(project, keep=self.cached)}
         return self._remotes.get(self.dtype)
 
     def project(self, batch: Batch) -> Projected:
         """:return: the projected rows, in GPflow's default float."""
-        return _projected(self._features, self._Lz, tf.as_dtype(default_float()), batch)
+        return self._project(tf.as_dtype(default_float()), batch)
 
     def chunks(self) -> Iterator[Projected]:
         """:return: an iterator over all rows, with features in `dtype`."""
@@ -242,13 +248,12 @@ class ProjectedData(Source):
             return
         with closed_at_end(self.source.chunks()) as batches:
             for batch in batches:
-                yield _projected(self._features, self._Lz, self.dtype, batch)
+                yield self._project(self.dtype, batch)
 
     def everything(self) -> Projected:
         """:return: all rows in memory."""
         parts = self._in(tf.as_dtype(default_float()))
-        if len(parts) > 1:
-            parts[:] = [Projected.joined(parts)]
+        parts[:] = [Projected.joined(parts)]
         return parts[0]
 
     def _in(self, dtype: tf.DType) -> list[Projected]:

@@ -40,13 +40,11 @@ def maximise(
     :return: the current estimate of the Hessian's inverse, or None.
     """
     loss = Loss(value_and_gradient, variables, least_gain)
-    method = "L-BFGS-B"
-    options: dict[str, Any] = {"maxiter": max_iter}
-    if inverse is not None:
-        method = "BFGS"
-        options["hess_inv0"] = inverse
-    best = search(loss, method, options)
-    if not loss.settle(best):
+    if inverse is None:
+        best = loss.minimize("L-BFGS-B", {"maxiter": max_iter})
+    else:
+        best = loss.minimize("BFGS", {"maxiter": max_iter, "hess_inv0": inverse})
+    if best is None:
         return None
     if best.nit:
         return _learned(best)
@@ -74,7 +72,7 @@ def _learned(best: OptimizeResult) -> AnyNDArray | None:
 
 
 class Loss:
-    """The negative of a function of TensorFlow variables, minimized by SciPy."""
+    """The negative of a function of TensorFlow variables, to minimize by SciPy."""
 
     def __init__(
         self, what: ValueAndGradient, variables: list[tf.Variable], least_gain: float = -math.inf
@@ -82,55 +80,50 @@ class Loss:
         self._what = what
         self._variables = variables
         self._least_gain = least_gain
-        self.start = _packed(variables)
-        self.seen: list[float] = []  #: finite losses, from the start on
+        self._seen: list[float] = []  # finite losses, from the start on
         self._latest = math.inf
+
+    def minimize(
+        self, method: str, options: dict[str, Any], tol: float | None = None
+    ) -> OptimizeResult | None:
+        """
+        Assign the best values found to the variables.
+
+        Arguments are as in `scipy.optimize.minimize`.
+
+        :return: SciPy's result; None if it is worse than the start, which is then assigned.
+        """
+        start = _packed(self._variables)
+        how = {"jac": True, "method": method, "tol": tol, "options": options}
+        with warnings.catch_warnings():  # a failed line search warns and ends the iterations
+            warnings.simplefilter("ignore", RuntimeWarning)
+            best = minimize(self, start, callback=self._stop, **how)
+        better = bool(self._seen) and best.fun <= self._seen[0]
+        _assign(self._variables, best.x if better else start)
+        return best if better else None
 
     def __call__(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
         """:return: the loss and its gradient; if they are not finite, a large loss and 0."""
         _assign(self._variables, x)
         try:
             value, gradient = self._what()
+            loss = -float(value)
+            slope = -_packed(gradient)
         except tf.errors.InvalidArgumentError:
-            return self._large(), np.zeros_like(x)
-        slope = _packed(gradient)
-        if not (math.isfinite(value) and np.isfinite(slope).all()):
-            return self._large(), np.zeros_like(x)
-        self.seen.append(-float(value))
-        return self.seen[-1], -slope
+            loss = math.nan
+            slope = x
+        if math.isfinite(loss) and np.isfinite(slope).all():
+            self._seen.append(loss)
+            return loss, slope
+        large = self._seen[0] + 1e3 * (1 + abs(self._seen[0])) if self._seen else 1e100
+        return large, np.zeros_like(x)
 
-    def stop(self, intermediate_result: OptimizeResult) -> None:
+    def _stop(self, intermediate_result: OptimizeResult) -> None:
         """Stop after a small gain; SciPy calls this after each iteration."""
-        before = min(self._latest, self.seen[0])
+        before = min(self._latest, self._seen[0])
         self._latest = intermediate_result.fun
         if before - self._latest < self._least_gain:
             raise StopIteration
-
-    def settle(self, best: OptimizeResult) -> bool:
-        """:return: True if SciPy's result is better, and then assigned to the variables."""
-        better = bool(self.seen) and best.fun <= self.seen[0]
-        _assign(self._variables, best.x if better else self.start)
-        return better
-
-    def _large(self) -> float:
-        return self.seen[0] + 1e3 * (1 + abs(self.seen[0])) if self.seen else 1e100
-
-
-def search(
-    loss: Loss, method: str, options: dict[str, Any], tol: float | None = None
-) -> OptimizeResult:
-    """:return: SciPy's result; arguments are as in `scipy.optimize.minimize`."""
-    with warnings.catch_warnings():  # a failed line search warns and ends the iterations
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return minimize(
-            loss,
-            loss.start,
-            jac=True,
-            method=method,
-            tol=tol,
-            options=options,
-            callback=loss.stop,
-        )
 
 
 def _packed(values: Sequence[Any]) -> AnyNDArray:

@@ -198,24 +198,6 @@ class Compiled:
             raise TypeError(f"{what} cannot be sent to another process: it has no name")
         return name
 
-    def graph_of(self, key: Hashable, is_shared: bool, trace: Callable[[], Any]) -> Any:
-        """
-        :param is_shared: whether models may share the graph; else it serves the present fit alone.
-        :return: the graph of this key and the structure of its result, traced if new; None for a
-            graph that is not shared, outside of fits.
-        """
-        graphs = self._graphs if is_shared else _OF_THIS_FIT.get()
-        if graphs is None:
-            return None
-        with _TRACING:
-            if (self, key) not in graphs:
-                graphs[self, key] = trace()
-            if is_shared:
-                self._graphs.move_to_end((self, key))
-                while len(self._graphs) > _CACHE_SIZE:
-                    self._graphs.popitem(last=False)
-            return graphs[self, key]
-
 
 class Bound:
     """A `Compiled` function with its modules; can be sent to another process."""
@@ -229,19 +211,14 @@ class Bound:
 
     def at_present(self) -> Callable[..., Any]:
         """:return: the bound function, which no longer reads the parameters."""
-        return partial(self._at, self._structure.values())
+        return partial(self, values=self._structure.values())
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, values: list[tf.Tensor] | None = None) -> Any:
         """:param arguments: tensors in structures of tuples."""
-        return self._at(self._structure.values(), *arguments)
-
-    def _at(self, values: list[tf.Tensor], *arguments: Any) -> Any:
+        values = self._structure.values() if values is None else values
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
         arguments = tf.nest.pack_sequence_as(arguments, tensors)
-        shapes = shapes_of(arguments, self._names, any_width=self._structure.any_width)
-        key = (self._key, *shapes)
-        trace = partial(self._trace, arguments, shapes)
-        found = self._compiled.graph_of(key, self._structure.is_proved, trace)
+        found = self._graph(arguments)
         if found is not None:
             graph, result = found
             if not tf.executing_eagerly() or could_possibly_record():
@@ -249,9 +226,28 @@ class Bound:
             # Without a tape, this is the same call in two thirds of the time.
             flat = graph.inference_fn.call_flat(*values, *tensors, *graph.captured_inputs)
             return tf.nest.pack_sequence_as(result, flat)
-        if self._compiled.rebuilds:
-            return self._compiled.function(self, values, *arguments)
-        return self._compiled.function(*self.modules, *arguments)
+        first = (self, values) if self._compiled.rebuilds else self.modules
+        return self._compiled.function(*first, *arguments)
+
+    def _graph(self, arguments: tuple[Any, ...]) -> Any:
+        """
+        :return: the graph for such arguments and the structure of its result, traced if new; None
+            outside of fits, if models must not share it.
+        """
+        is_shared = self._structure.is_proved
+        graphs: Any = self._compiled._graphs if is_shared else _OF_THIS_FIT.get()
+        if graphs is None:
+            return None
+        shapes = shapes_of(arguments, self._names, any_width=self._structure.any_width)
+        key = (self._compiled, self._key, *shapes)
+        with _TRACING:
+            if key not in graphs:
+                graphs[key] = self._trace(arguments, shapes)
+            if is_shared:
+                graphs.move_to_end(key)
+                while len(graphs) > _CACHE_SIZE:
+                    graphs.popitem(last=False)
+            return graphs[key]
 
     def _trace(self, arguments: tuple[Any, ...], shapes: list[Any]) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
@@ -276,21 +272,21 @@ class Bound:
     def __reduce__(self) -> tuple[Any, ...]:
         return Bound, (self._compiled, self.modules)
 
-    def rebuild(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
+    def rebuild(self, values: list[tf.Tensor]) -> tuple[Any, ...]:
         """
         :param values: unconstrained, in the order of `Structure.parameters`.
-        :param dtype: the type to which to cast the parameters; if None, they are not cast.
         :return: copies of the modules with these values of their parameters.
         """
         # The memo replaces parameters by tensors, keeps distributions (TFP's
         # `TransformedDistribution` cannot be copied), and copies only the list of objects tracked
         # by TensorFlow, which may include a parameter that no attribute holds.
-        parts = tf.nest.flatten(self.modules)
         parameters = self._structure.parameters
+        if not parameters:
+            return self.modules
+        parts = tf.nest.flatten(self.modules)
         memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
         memo |= {id(book): copy.copy(book) for book in self._structure.books}
         for parameter, value in zip(parameters, values):
             transform = parameter.transform
-            value = value if transform is None else transform.forward(value)
-            memo[id(parameter)] = value if dtype is None else tf.cast(value, dtype)
-        return copy.deepcopy(self.modules, memo) if parameters else self.modules
+            memo[id(parameter)] = value if transform is None else transform.forward(value)
+        return copy.deepcopy(self.modules, memo)

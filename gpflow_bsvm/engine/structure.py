@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import gpflow
@@ -54,33 +54,6 @@ class _Unshareable(Exception):
     """The module holds state that cannot be passed in as a parameter (raw variables, layers)."""
 
 
-class Structure(NamedTuple):
-    """
-    The properties of given modules that do not depend on parameter values.
-
-    :ivar key: hashable, equal for modules that differ only in values.
-    :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a
-        raw variable), captured by the graph.
-    :ivar shapes: of their unconstrained values, with None for axes whose length the key omits.
-    :ivar is_proved: whether the key determines all computations, which is true only for library
-        code. A user's class may read class attributes, globals or mutable objects.
-    :ivar any_width: whether the key omits the number D of columns of X.
-    :ivar books: TensorFlow's bookkeeping of the modules; copies omit it.
-    """
-
-    key: Hashable
-    parameters: list[gpflow.Parameter]
-    shapes: list[list[int | None]]
-    is_proved: bool
-    any_width: bool
-    books: list[Any]
-
-    def values(self) -> list[tf.Tensor]:
-        """:return: the unconstrained values of `parameters`."""
-        _check_process()
-        return [p.unconstrained_variable.value() for p in self.parameters]
-
-
 def _check_process() -> None:
     """:raise RuntimeError: in a fork of the process that used models: TensorFlow would hang."""
     if not _PROCESS:
@@ -118,23 +91,45 @@ def _kind_of(cls: type) -> _Kind:
     return _Kind.MODULE if kind is _Kind.OTHER and is_module else kind
 
 
-class _Walk:
+class Structure:
     """
-    Collects a module's hashable structure and its parameters, in order. Other state (raw variables,
-    Keras layers) raises `_Unshareable`; with `by_identity`, it counts by its id. With `any_width`,
-    the key omits D; user code may depend on D.
+    The properties of given modules that do not depend on parameter values.
+
+    :ivar key: hashable, equal for modules that differ only in values.
+    :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a
+        raw variable), captured by the graph.
+    :ivar shapes: of their unconstrained values, with None for axes whose length the key omits.
+    :ivar is_proved: whether the key determines all computations, which is true only for library
+        code. A user's class may read class attributes, globals or mutable objects.
+    :ivar any_width: whether the key omits the number D of columns of X; user code may depend on D.
+    :ivar books: TensorFlow's bookkeeping of the modules; copies omit it.
     """
 
-    def __init__(self, any_width: bool = False, by_identity: bool = False) -> None:
+    def __init__(
+        self, modules: tuple[Any, ...], *, any_width: bool = False, by_identity: bool = False
+    ) -> None:
+        """
+        :param by_identity: whether state other than parameters (raw variables, Keras layers) counts
+            by its id; else it raises `_Unshareable`.
+        """
         self.any_width = any_width
-        self.by_identity = by_identity
         self.is_proved = not by_identity
         self.parameters: list[gpflow.Parameter] = []
         self.shapes: list[list[int | None]] = []
         self.books: list[Any] = []
+        self._by_identity = by_identity
         self._seen: dict[int, int] = {}
+        self.key = self._of(modules)
+        if by_identity:
+            self.key = ("identity", *modules, self.key)
+        hash(self.key)
 
-    def of(self, value: Any, name: str = "") -> Hashable:
+    def values(self) -> list[tf.Tensor]:
+        """:return: the unconstrained values of `parameters`."""
+        _check_process()
+        return [p.unconstrained_variable.value() for p in self.parameters]
+
+    def _of(self, value: Any, name: str = "") -> Hashable:
         kind = _kind_of(value.__class__)
         if kind is _Kind.VALUE:
             return (type(value), value)
@@ -148,9 +143,10 @@ class _Walk:
         if id(value) in self._seen:  # repeated use is part of the structure
             return ("again", self._seen[id(value)])
         if kind is _Kind.SEQUENCE:
-            return ("sequence", *(self.of(item) for item in value))
+            return ("sequence", *(self._of(item) for item in value))
         if kind is _Kind.MAPPING:
-            return ("mapping", *((str(key), self.of(value[key])) for key in sorted(value, key=str)))
+            keys = sorted(value, key=str)
+            return ("mapping", *((str(key), self._of(value[key])) for key in keys))
         return self._of_object(value, kind, name)
 
     def _of_object(self, value: Any, kind: _Kind, name: str) -> Hashable:
@@ -158,26 +154,21 @@ class _Walk:
         self.is_proved &= _is_of_library(value)
         if self.any_width and (not self.is_proved or isinstance(value, _OF_ONE_WIDTH)):
             raise _Unshareable
-        if kind is _Kind.PARAMETER:
+        if kind is _Kind.PARAMETER and not self._by_identity:
             self.parameters.append(value)
-            if self.by_identity:
-                return self._opaque(value)
             self.shapes.append(_open_shape(value, self.any_width and name in _OF_COLUMNS))
             shape = tuple(self.shapes[-1])
-            return ("parameter", shape, value.dtype.name, self.of(value.transform))
+            return ("parameter", shape, value.dtype.name, self._of(value.transform))
         if kind is _Kind.TFP:
-            return (type(value), self.of(value.parameters))
+            return (type(value), self._of(value.parameters))
         if kind is _Kind.FUNCTION:
             return ("function", value)
         if kind is _Kind.MODULE:  # its attributes determine it
             books = {n for n in vars(value) if n in BOOKKEEPING or n.startswith("_self_")}
             self.books += [vars(value)[name] for name in books]
             names = sorted(vars(value).keys() - books)
-            return (type(value), tuple((name, self.of(vars(value)[name], name)) for name in names))
-        return self._opaque(value)
-
-    def _opaque(self, value: Any) -> Hashable:
-        if not self.by_identity:
+            return (type(value), tuple((name, self._of(vars(value)[name], name)) for name in names))
+        if not self._by_identity:
             raise _Unshareable
         return ("identity", id(value))
 
@@ -214,16 +205,12 @@ def _has_library_bases(cls: type) -> bool:
 def look_into(modules: tuple[Any, ...]) -> Structure:
     """:return: the structure of `modules`."""
     _check_process()
-    for walk in (_Walk(any_width=True), _Walk(), _Walk(by_identity=True)):
+    for how in ({"any_width": True}, {}, {"by_identity": True}):
         with contextlib.suppress(_Unshareable, TypeError, RecursionError):
-            key = walk.of(modules)
-            hash(key)
-            if walk.by_identity:
-                return Structure(("identity", *modules, key), [], [], False, False, [])
-            return Structure(
-                key, walk.parameters, walk.shapes, walk.is_proved, walk.any_width, walk.books
-            )
-    return Structure(("identity", *modules), [], [], False, False, [])
+            return Structure(modules, **how)
+    whole = Structure((), by_identity=True)  # parts that cannot be told apart
+    whole.key = ("identity", *modules)
+    return whole
 
 
 def named_parameters(module: Any) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import gpflow
 import numpy as np
 import tensorflow as tf
-from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans
@@ -203,7 +202,8 @@ def exchange(model: SparseModel, Z: Any) -> None:
     try:
         Lz = model.prior_factor()
         mean = tf.linalg.matvec(phi, mean)
-        root = root_of_covariance(_covariance_at(phi, root, Lz), jitter_of(model))
+        unknown = _gram(Lz) - _gram(phi)  # covariance of f at Z, given s
+        root = root_of_covariance(unknown + _gram(tf.matmul(phi, root)), jitter_of(model))
     except BaseException:  # q belongs to the points before
         model.inducing_variable = before
         raise
@@ -224,13 +224,8 @@ def _like(old: gpflow.Parameter, value: Any) -> gpflow.Parameter:
     )
 
 
-@check_shapes("phi: [G, N, M]", "root: [L, M, M]", "Lz: [G, N, N]", "return: [L, N, N]")
-def _covariance_at(phi: tf.Tensor, root: tf.Tensor, Lz: tf.Tensor) -> tf.Tensor:
-    """:return: the covariance of f at N points with features phi and prior Lz Lz^T."""
-    known = tf.matmul(phi, phi, transpose_b=True)
-    spread = tf.matmul(phi, root)
-    prior = tf.matmul(Lz, Lz, transpose_b=True)
-    return prior - known + tf.matmul(spread, spread, transpose_b=True)
+def _gram(rows: tf.Tensor) -> tf.Tensor:
+    return tf.matmul(rows, rows, transpose_b=True)
 
 
 def reselect(

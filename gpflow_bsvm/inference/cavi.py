@@ -293,8 +293,10 @@ class Sweeps(Run[SweepState, Step]):
         ascent = ascent.step(move, self._options.tol, self._data.dtype)
         return ascent, tf.stack([[ascent.point.value, ascent.taken]])
 
-    def look_again(self) -> None:
-        if not self._data.indexed:  # only a pass finds added rows
+    def resume(self, state: SweepState) -> None:
+        """See `Run`; also reads rows that have no index again, since only a pass finds new ones."""
+        super().resume(state)
+        if not self._data.indexed:
             self._start()
 
     def restore(self) -> None:

@@ -17,7 +17,7 @@ from ..checks import check_whole
 from ..data.batch import Batch, take
 from ..data.sampling import BatchGroup
 from ..data.sources import Source
-from ..engine.contracts import Model, as_variables, in_training, jitter_of
+from ..engine.contracts import Model, as_variables, jitter_of
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Gaussian, Natural, blend
 from ..engine.projection import Floats, Projected, project_batch
@@ -200,9 +200,15 @@ class _Learning(MinibatchRun):
         flat = exact + [tf.TensorSpec(shape, dtype) for shape, dtype in shapes]
         key = tuple(flat)
         if key not in self._graphs:
-            with in_training(self._hyper.networks):
-                specs = tf.nest.pack_sequence_as((natural, given), flat)
+            specs = tf.nest.pack_sequence_as((natural, given), flat)
+            networks = self._hyper.networks
+            try:
+                for network in networks:
+                    network.training = True
                 self._graphs[key] = concrete(self._loop, specs)
+            finally:
+                for network in networks:
+                    network.training = False
         h, P = tf.nest.flatten(self._graphs[key](natural, given))
         return Natural(h, P)
 

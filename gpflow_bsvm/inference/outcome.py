@@ -133,7 +133,7 @@ def judge(
         clipped = partial(_clipped.bind(model.likelihood), q)
         history.clipped = int(sum_over(ProjectedData(model, source), clipped)[0])
         history.converged &= history.clipped == 0  # else q is not stationary
-    if not len(history):
+    if not history.latest:
         return
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")

@@ -75,10 +75,6 @@ class Run(Generic[State, Taken]):
         self.state = state
         self.restore()
 
-    def look_again(self) -> None:
-        """Re-read the data after resuming, in case rows were added."""
-        return
-
     def close(self) -> None:
         """Close the data if they are open."""
         return
@@ -218,15 +214,13 @@ class Recorder:
         run = self._run
         record = self._record
         try:
-            if record.latest:
-                run.look_again()
             steps = run.steps()
             while not (run.converged or self._stopped or record.latest >= run.max_steps):
                 step = next(steps, None)
                 if step is None:
                     break
                 self._add(step)
-            if len(record):
+            if record.latest:
                 self._offer()
         finally:
             self._close()

@@ -209,13 +209,7 @@ def sites_by_autodiff(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> Sites:
     """`sites` by automatic differentiation, whether or not the likelihood has a closed form."""
-    return differentiate(partial(likelihood.variational_expectations, X, Y=Y), Fmu, Fvar)
-
-
-@check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
-def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
-    """:return: the sites of `expectation`, a function of Fmu and Fvar."""
-    d_mean, d_var = slopes(expectation, Fmu, Fvar)
+    d_mean, d_var = slopes(partial(likelihood.variational_expectations, X, Y=Y), Fmu, Fvar)
     # A second derivative that is not finite counts as 0: a step along the first still ascends.
     precision = tf.where(tf.math.is_finite(d_var), tf.maximum(-2 * d_var, 0), tf.zeros_like(d_var))
     return Sites(precision, d_mean + precision * Fmu)

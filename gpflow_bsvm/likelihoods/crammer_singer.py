@@ -9,7 +9,7 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
-from .base import VARIANCE_FLOOR, Moments, Penalized, Sites, differentiate
+from .base import VARIANCE_FLOOR, Moments, Penalized, Sites, sites_by_autodiff
 from .classes import CategoricalLikelihood
 from .maximum import maximum, moments_of_maximum
 
@@ -75,7 +75,8 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         if self.bound == "exact":
             loss = maximum(mean - hot, variance).mean - of_label(hot, mean)[..., 0] + 1
         else:
-            loss = self._augmented_loss(hot, mean, variance)
+            m, square = self._moments(hot, mean, variance)
+            loss = (m + tf.sqrt(square))[..., 0] / 2
         return self.log_kappa() - self.penalty * loss
 
     @inherit_check_shapes
@@ -88,13 +89,9 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         """
         if self.bound == "wistuba2018":
             return self.held_sites(self.hold(Fmu, Fvar, Y), Fmu, Y)
-        hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
         if self.bound == "augmented":
-
-            def expectation(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
-                return -self.penalty * self._augmented_loss(hot, mean, variance)
-
-            return differentiate(expectation, Fmu, Fvar)
+            return sites_by_autodiff(self, X, Fmu, Fvar, Y)
+        hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
         largest = maximum(Fmu - hot, Fvar)
         w = self.penalty * largest.curvature
         return Sites(w, self.penalty * (hot - largest.probability) + w * Fmu)
@@ -142,11 +139,6 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         hot = self.one_hot(Y, Fmu)
         Fmu, Fvar = (tf.convert_to_tensor(part, hot.dtype) for part in (Fmu, Fvar))
         return hot, Fmu, tf.maximum(Fvar, VARIANCE_FLOOR)
-
-    def _augmented_loss(self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """:return: (m + sqrt(m^2 + v)) / 2, [...]."""
-        mean, square = self._moments(hot, Fmu, Fvar)
-        return (mean + tf.sqrt(square))[..., 0] / 2
 
     def _moments(self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tuple[tf.Tensor, Any]:
         """:return: m and m^2 + v, both [..., 1]."""

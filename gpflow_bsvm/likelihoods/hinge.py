@@ -30,15 +30,6 @@ class Terms(NamedTuple):
     sign: Any  #: 1 or -1
 
 
-class Margins(NamedTuple):
-    """Moments of b = offset - sign h under q(f), [..., G, T], and the costs of the hinges."""
-
-    m: tf.Tensor  #: E b = offset - sign E h
-    v: tf.Tensor  #: Var h, positive
-    cost: tf.Tensor  #: penalty included
-    sign: tf.Tensor
-
-
 class HingeSum(Penalized):
     r"""
     The pseudo-likelihood of G groups of T hinges,
@@ -112,15 +103,15 @@ class HingeSum(Penalized):
         h = self._seen_through(F, self.W)
         return h + tf.constant(self.b, h.dtype) if self.b.any() else h
 
-    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return.v: [batch..., G, T]")
-    def margins(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Margins:
-        """:return: the margins of all hinges at q(f) = N(Fmu, Fvar)."""
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[1]: [batch..., G, T]")
+    def margins(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tuple[tf.Tensor, ...]:
+        """:return: m, v > 0, c and the signs s of all hinges at q(f) = N(Fmu, Fvar)."""
         y = self.targets(Y, Fmu)[..., None]
         Fmu, Fvar = (tf.convert_to_tensor(part, y.dtype) for part in (Fmu, Fvar))
         cost, offset, sign = self._checked(self.terms(y))
         v = self._seen_through(tf.maximum(Fvar, VARIANCE_FLOOR), np.square(self.W))
         sign = tf.convert_to_tensor(sign, y.dtype)
-        return Margins(offset - sign * self.functions(Fmu), v, self.penalty * cost, sign)
+        return offset - sign * self.functions(Fmu), v, self.penalty * cost, sign
 
     @inherit_check_shapes
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
@@ -128,7 +119,7 @@ class HingeSum(Penalized):
         y = self.targets(Y, F)[..., None]
         cost, offset, sign = self.terms(y)
         F = tf.convert_to_tensor(F, y.dtype)
-        return _total(cost * tf.nn.relu(offset - sign * self.functions(F)))
+        return tf.reduce_sum(cost * tf.nn.relu(offset - sign * self.functions(F)), axis=-1)
 
     @inherit_check_shapes
     def _variational_expectations(
@@ -137,7 +128,7 @@ class HingeSum(Penalized):
         m, v, cost, _ = self.margins(Fmu, Fvar, Y)
         exact = self.bound == "exact"
         ramp = expected_ramp(m, tf.sqrt(v)) if exact else (m + tf.sqrt(tf.square(m) + v)) / 2
-        return _total(self.log_kappa() - _total(cost * ramp))
+        return tf.reduce_sum(self.log_kappa() - tf.reduce_sum(cost * ramp, axis=-1), axis=-1)
 
     @inherit_check_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
@@ -253,11 +244,6 @@ def _product(values: tf.Tensor, W: AnyNDArray, axes: Literal[1, 2]) -> tf.Tensor
         return tf.reshape(rows, tf.concat([batch, [-1, B] if axes == 1 else [-1]], axis=0))
     groups = entries // A
     return tf.reshape(rows, [-1, groups, B] if axes == 1 else [-1, groups * B])
-
-
-def _total(values: tf.Tensor) -> tf.Tensor:
-    """:return: the sum over the last axis, at no cost for a single entry."""
-    return tf.squeeze(values, -1) if values.shape[-1] == 1 else tf.reduce_sum(values, axis=-1)
 
 
 def _flat(values: tf.Tensor) -> tf.Tensor:

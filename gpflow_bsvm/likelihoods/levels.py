@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -36,15 +36,6 @@ _OUTERMOST = 4.0
 _SPACING = 0.125
 _EVEN = 2.0
 _REACH = 16.0
-
-
-class Knots(NamedTuple):
-    """Coefficients at J values of t: moments of f_t are linear in the moments of the g_q."""
-
-    t: AnyNDArray  #: [J], from 0 to 1
-    b: AnyNDArray  #: [J]
-    W: AnyNDArray  #: [J, Q], of the means
-    W2: AnyNDArray  #: [J, Q], of the variances
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +94,11 @@ class Levels:
         Q = self.num_latents
         return b, np.stack(rest[:Q], axis=-1), np.stack(rest[Q:], axis=-1)
 
-    def knots(self) -> Knots:
-        """:return: knots; z(t) = mean / deviation of f_t is treated as linear between them."""
+    def knots(self) -> tuple[AnyNDArray, ...]:
+        """
+        :return: t from 0 to 1, [J], and b, W and W^2 there, see `at`; z(t) = mean / deviation of
+            f_t is treated as linear between these knots.
+        """
         growing = round(np.log(_REACH / _EVEN) / np.log1p(_SPACING / _EVEN))
         outer = np.geomspace(_EVEN, _REACH, growing + 1)
         half = np.concatenate([np.arange(0, _EVEN, _SPACING), outer])
@@ -114,8 +108,7 @@ class Levels:
         t = expit(s)
         t[0] = 0.0
         t[-1] = 1.0
-        b, W, square = self.at(s)
-        return Knots(t, b, W, square)
+        return t, *self.at(s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +165,10 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
 
 @check_shapes("Fmu: [batch..., Q]", "Fvar: [batch..., Q]", "return[all]: [...]")
 def log_probabilities(
-    knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
+    knots: Sequence[AnyNDArray], Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
+    :param knots: see `Levels.knots`.
     :param threshold: y = 1 if f_t exceeds it; broadcasts with Fmu without its last axis.
     :return: log P(y = 1) and log P(y = 0), both accurate for small probabilities.
     """

@@ -86,25 +86,25 @@ def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
     return tf.reduce_max(tf.stack(lows), axis=0)
 
 
-@check_shapes("mean: [batch..., C]", "scale: [batch..., C]", "return[1]: [batch..., C, Q]")
+@check_shapes("mean: [batch..., C]", "variance: [batch..., C]", "return[2]: [batch..., C, Q]")
 def distribution(
-    nodes: Grid, mean: tf.Tensor, scale: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """:return: F times the weights of the nodes, [..., Q]; lambda_j and its sum over j."""
+    mean: tf.Tensor, variance: tf.Tensor
+) -> tuple[Grid, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """:return: nodes; F times their weights, [..., Q]; lambda_j and its sum over j."""
+    scale = tf.sqrt(variance)
+    nodes = grid(mean, scale)
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
     # Where one Phi underflows, another factor makes F 0 anyway: only the logarithm must be finite.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny
     rate = normal_pdf(z) / (cdf * scale[..., None])
     F = tf.exp(tf.reduce_sum(tf.math.log(cdf), axis=-2))
-    return nodes.weight * F, rate, tf.reduce_sum(rate, axis=-2)
+    return nodes, nodes.weight * F, rate, tf.reduce_sum(rate, axis=-2)
 
 
 @check_shapes("mean: [batch..., C]", "variance: [batch..., C]", "return.mean: [batch...]")
 def maximum(mean: tf.Tensor, variance: tf.Tensor) -> Maximum:
     """:return: the moments, for positive variances."""
-    scale = tf.sqrt(variance)
-    nodes = grid(mean, scale)
-    F, rate, total = distribution(nodes, mean, scale)
+    nodes, F, rate, total = distribution(mean, variance)
     share = F[..., None, :] * rate
     probability = tf.reduce_sum(share, axis=-1)
     curvature = tf.reduce_sum(share * (total[..., None, :] - rate), axis=-1)
@@ -124,9 +124,7 @@ def favoured(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
 @check_shapes("mean: [batch..., C]", "variance: [batch..., C]", "return[all]: [batch...]")
 def moments_of_maximum(mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """:return: mean and variance of max_j f_j, for positive variances."""
-    scale = tf.sqrt(variance)
-    nodes = grid(mean, scale)
-    F, _, total = distribution(nodes, mean, scale)
+    nodes, F, _, total = distribution(mean, variance)
     density = F * total
     first = tf.reduce_sum(density * nodes.above, axis=-1, keepdims=True)
     second = tf.reduce_sum(density * tf.square(nodes.above - first), axis=-1)

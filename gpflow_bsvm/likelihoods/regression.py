@@ -48,13 +48,15 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     :ivar epsilon: half the width of the tube, a parameter.
     """
 
+    has_normalizer = True
+
     def __init__(self, penalty: float = 2.0, epsilon: float = 0.1, bound: str = "exact") -> None:
         """
         :param penalty: positive, as is epsilon.
         :param bound: "exact" or "augmented", see `HingeSum`.
         :raise ValueError: for invalid values.
         """
-        super().__init__(penalty, bound, W=[[1.0], [1.0]], b=[0.0, 0.0])
+        super().__init__(penalty, bound, W=[[1.0], [1.0]], b=[0.0, 0.0], normalizer=True)
         self.epsilon = Parameter(check_penalty(epsilon, "epsilon"), transform=positive())
         set_trainable(self.penalty, True)
 
@@ -62,13 +64,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         """:raise ValueError: for numbers that are not finite."""
         check_numbers(Y)
 
-    def check_learnable(self) -> None:
-        """Do nothing: the density is normalized."""
-
-    @inherit_check_shapes
-    def log_kappa(self) -> tf.Tensor:
-        """:return: -log Z, []."""
-        return -tf.math.log(2 * (self.epsilon + 1 / self.penalty))
+    def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
+        return -tf.math.log(2 * (self.epsilon + 1 / penalty))  # -log Z
 
     @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
@@ -226,6 +223,8 @@ class Quantile(HingeSum):
     :ivar levels: tau, [K]; `tied` and `scale` are as given, and `weight` is Q / K.
     """
 
+    has_normalizer = True
+
     def __init__(
         self,
         levels: Sequence[float] = (0.1, 0.5, 0.9),
@@ -258,6 +257,7 @@ class Quantile(HingeSum):
             bound,
             W=np.tile(W, (2, 1)),
             b=np.tile(b, 2),
+            normalizer=True,
             input_dim=None,
             observation_dim=None,
             latent_dim=W.shape[1],
@@ -270,14 +270,9 @@ class Quantile(HingeSum):
         check_numbers(Y)
         numbers(Y, 1)
 
-    def check_learnable(self) -> None:
-        """Do nothing: the densities are normalized."""
-
-    @inherit_check_shapes
-    def log_kappa(self) -> tf.Tensor:
-        """:return: sum_k log(C tau_k (1 - tau_k)), weighted, []."""
+    def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
         shapes = float(np.sum(np.log(self.levels * (1 - self.levels))))
-        return self.weight * (len(self.levels) * tf.math.log(self.penalty) + shapes)
+        return self.weight * (len(self.levels) * tf.math.log(penalty) + shapes)
 
     @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:

@@ -251,7 +251,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     @property
     def q_shape(self) -> tuple[int, int]:
-        """:return: number of latent functions L and of inducing points M."""
         num_inducing, num_latents = self.q_mu.shape
         return int(num_latents), int(num_inducing)
 

@@ -18,7 +18,7 @@ from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
 from ...engine.hyperparameters import Hyperparameters, value_and_gradient
 from ...engine.projection import Prior
-from ...engine.quasi_newton import Loss, maximise, search
+from ...engine.quasi_newton import Loss, maximise
 from ...engine.shared_graph import Compiled
 from ...inference.algorithm import Algorithm, settled
 from ...inference.run import Run, Step
@@ -193,7 +193,7 @@ class _Loops(Run[NestedState, Step]):
 
         loss = Loss(value_and_gradient, self._q)
         options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
-        loss.settle(search(loss, "L-BFGS-B", options, self._options.inner_tol))
+        loss.minimize("L-BFGS-B", options, self._options.inner_tol)
         return unscaled(self._scaled_q(), R)
 
     def _scaled_q(self) -> FactoredGaussian:
