@@ -125,6 +125,10 @@ SAID = {
         "the first call of partial_fit had too few rows, or rows unlike these: its inducing points "
         "hardly determine f here, so these rows change little; begin with more rows, or fit to all"
     ),
+    "most y are": (
+        'most y are far outside of their error bars: leave penalty and epsilon at "auto", or give '
+        "penalty in units of 1 / y, and epsilon in units of y"
+    ),
     "all inducing points are many lengthscales apart": (
         "the rows are many lengthscales of the kernel apart, so nothing can be predicted "
         "between them: give a kernel=... with larger lengthscales, and leave standardize=True"
