@@ -34,8 +34,6 @@ from .training import at_most
 #: Labels have outliers if their deviation exceeds the deviation of the inner 90 % by this factor.
 FAR_OUT = 1.7
 
-#: Most of the later labels should be within this many deviations of the first labels' center.
-FAR_LATER = 3.0
 #: Predictions are constant if their spread is below this fraction of the noise's deviation.
 LEAST_SPREAD = 0.02
 _CONSTANT = (
@@ -197,14 +195,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
         warn_of_digits(y, self._how["dtype"], "y")
         y = check_are_numbers(y)
         X, y = inputs.validated(self, X, y, reset=reset, y_numeric=True)
-        y = np.asarray(y, gpflow.config.default_float())
-        if not reset and np.median(np.abs(y - self.y_center_)) > FAR_LATER * self.y_scale_:
-            warn(
-                f"most y are far from those of the first call, {self.y_center_:.3g} with a "
-                f"deviation of {self.y_scale_:.3g}: they count as outliers, because later calls "
-                "learn neither scale nor noise; begin with rows of all kinds, or fit to all"
-            )
-        return X, y
+        return X, np.asarray(y, gpflow.config.default_float())
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """Center and scale by quantiles, which even extreme outliers do not move."""

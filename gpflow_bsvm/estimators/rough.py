@@ -29,8 +29,8 @@ from ..models import BSVM
 
 #: The factors of a lengthscale that are tried.
 FACTORS = (0.1, 0.03)
-#: The factors that are tried before a steep loss learns a kernel: it makes up for a lengthscale that
-#: is too long by a huge variance, with which a much shorter one is no better.
+#: The factors that are tried before a steep loss learns a kernel. Later is too late: it makes up
+#: for a long lengthscale by a huge variance, with which a much shorter one is no better.
 FIRST_FACTORS = (0.3, 0.1, 0.03)
 #: Columns with fewer distinct values are skipped: f cannot be rough in them.
 FEWEST_VALUES = 10
