@@ -230,5 +230,5 @@ def test_labels_far_from_those_of_the_first_call_are_told(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         regressor.partial_fit(X[50:], y[50:])
-    with pytest.warns(UserWarning, match="most y are far outside of .* begin partial_fit with"):
+    with pytest.warns(UserWarning, match="most y are far outside of .* begin partial_fit with all"):
         regressor.partial_fit(X[50:], y[50:] + 4)
