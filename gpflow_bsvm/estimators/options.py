@@ -127,7 +127,7 @@ SAID = {
     ),
     "most y are": (
         'most y are far outside of their error bars: leave penalty and epsilon at "auto", or give '
-        "penalty in units of 1 / y, and epsilon in units of y; begin partial_fit with all kinds of y"
+        "penalty in units of 1 / y, epsilon in units of y; begin partial_fit with all kinds of y"
     ),
     "all inducing points are many lengthscales apart": (
         "the rows are many lengthscales of the kernel apart, so nothing can be predicted "
