@@ -24,6 +24,7 @@ from gpflow.kernels import (
     Combination,
     Coregion,
     Kernel,
+    MultioutputKernel,
     SeparateIndependent,
     SharedIndependent,
 )
@@ -107,7 +108,9 @@ def check_independent(name: str, kernel: Any, variable: InducingVariables) -> No
     kinds = type(variable), type(kernel)
     independent = IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput
     known = Kuf.dispatch(*kinds, tf.Tensor) is not None
-    if not known or get_posterior_class(kernel, variable) not in independent:
+    several = [isinstance(part, MultioutputKernel) for part in parts_of(kernel)]
+    is_mixed = any(several) and not several[0]  # a sum, which GPflow takes for one output
+    if is_mixed or not known or get_posterior_class(kernel, variable) not in independent:
         raise ValueError(
             f"{name} needs independent latent functions with a Kuf in GPflow, got "
             f"{kinds[1].__name__} with {kinds[0].__name__}: use one kernel with InducingPoints(Z) "

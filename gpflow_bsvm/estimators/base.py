@@ -236,7 +236,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         (X, Y, weight), copies = inputs.counted(X, y[:, None], weight, encoding)
         if not reset:
             return inputs.filled(X, self.fill_), Y, weight
-        inputs.warn_of_little_weight(weight)
+        inputs.warn_of_weights(weight)
         self.fill_ = inputs.medians(X, weight, self.kernel) if self.impute else None
         return inputs.merge_equal((inputs.filled(X, self.fill_), Y, weight), copies)
 

@@ -42,6 +42,9 @@ FEW_ROWS = 1_000
 #: is tried if f's deviation is below this fraction of the noise's (f explains less than 8 % of y).
 STEEP = 8.0
 LITTLE_SAID = 0.3
+#: It is also tried if penalty * epsilon is above this, so that nine tenths of the noise are uniform
+#: in the tube: it is then rather a part of f that changes fast, such as a sine.
+MOST_TUBE = 10.0
 #: The other loss is tried if the first loss, at its steepest, is at most this many standard errors
 #: worse than at its best. This saves time where classes overlap.
 NO_WORSE = 1.0
@@ -224,10 +227,15 @@ class _Trials:
 
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
-    :return: `begun`. If its f is nearly constant, the model with the larger bound: `begun`, or a
-        model that first learns its kernel with a steep loss, which does not mistake f for noise.
+    :return: `begun`. If its f is nearly constant, or its noise nearly uniform, the model with the
+        larger bound: `begun`, or a model that first learns its kernel with a steep loss, which does
+        not mistake f for noise.
     """
-    if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
+    if not (spec.learned and spec.learn_kernel):
+        return begun
+    link = begun.model.likelihood
+    in_tube = float(link.penalty.numpy() * link.epsilon.numpy())
+    if in_tube < MOST_TUBE and not is_nearly_constant(begun.model, data):
         return begun
     spec = spec._replace(penalty=STEEP if "penalty" in spec.learned else spec.penalty)
     steep = initial_model(spec._replace(learned=()), data)

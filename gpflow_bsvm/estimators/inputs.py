@@ -24,6 +24,8 @@ from .specification import Data
 
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
+#: A row determines scales and noise alone if it outweighs all others together by this factor.
+LONE_WEIGHT = 100
 #: Quantiles of a column. The outer two should span a part of its standard deviation, unless more
 #: than a few values are several spans away (pixels at the edge of an image).
 MIDDLE = (0.05, 0.5, 0.95)
@@ -126,8 +128,15 @@ def check_weighs(weight: AnyNDArray) -> None:
         )
 
 
-def warn_of_little_weight(weight: AnyNDArray) -> None:
-    """Warn of a small sum of weights."""
+def warn_of_weights(weight: AnyNDArray) -> None:
+    """Warn of a small sum of weights, and of a row that outweighs all others."""
+    largest = weight.max()
+    others = weight.sum() - largest
+    if len(weight) > 1 and largest > LONE_WEIGHT * others:
+        warn(
+            f"one row has the weight {largest:.3g}, and all others together have {others:.3g}: a "
+            "weight is a number of repetitions, so this row alone determines scales and noise"
+        )
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
@@ -184,7 +193,7 @@ def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
     if not scipy.sparse.issparse(X):
         spread = np.ptp(X, axis=0)
-        warn_of_offsets(spread, np.abs(X).max(axis=0))
+        warn_of_offsets(X)
         tiny = (spread > 0) & (spread < np.sqrt(np.finfo(X.dtype).tiny))
         lost = np.flatnonzero(tiny & (scaler.var_ < np.finfo(scaler.var_.dtype).tiny))
         if len(lost):
@@ -194,14 +203,17 @@ def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     return scaler
 
 
-def warn_of_offsets(spread: AnyNDArray, largest: AnyNDArray) -> None:
+def warn_of_offsets(X: AnyNDArray, name: str = "X") -> None:
     """Warn of columns so far from 0 that their float type rounds most of their variation away."""
-    eps = np.finfo(spread.dtype).eps
+    spread = np.ptp(X, axis=0)
+    largest = np.abs(X).max(axis=0)
+    eps = np.finfo(X.dtype).eps
     few = (spread < FEWEST_STEPS * eps * largest) & ((spread > 0) | (largest > 1 / eps))
     if len(columns := np.flatnonzero(few)):
+        where = f" in column {listed(columns)}" if name == "X" else ""
         warn(
-            f"X is so far from 0 in column {listed(columns)} that {spread.dtype.name} has fewer "
-            f"than {FEWEST_STEPS} values between its smallest and its largest: subtract a constant"
+            f"{name} is so far from 0{where} that {X.dtype.name} has fewer than {FEWEST_STEPS} "
+            "values between its smallest and its largest: subtract a constant"
         )
 
 

@@ -234,7 +234,8 @@ def told_weights(class_weight: Any, classes: AnyNDArray) -> AnyNDArray:
     """
     :return: [C], the weights of classes; 1 if not told. (scikit-learn would look for the number 1
         if a label is "1" or "01".)
-    :raise ValueError: if some classes have no weight, and some weights no class.
+    :raise ValueError: if some classes have no weight, and some weights no class; or if a weight is
+        not a number.
     """
     if classes.dtype.kind in "mM":  # the keys may be dates of Python or pandas
         class_weight = dict(zip(np.array([*class_weight], classes.dtype), class_weight.values()))
@@ -244,4 +245,10 @@ def told_weights(class_weight: Any, classes: AnyNDArray) -> AnyNDArray:
             f"class_weight has {[*class_weight]}, but the classes are {classes.tolist()}: give "
             "classes as they are in y"
         )
-    return np.array([class_weight.get(name, 1.0) for name in classes], float)
+    try:
+        weights = np.array([class_weight.get(name, 1.0) for name in classes], float)
+    except (TypeError, ValueError):
+        weights = np.empty((0, 0))
+    if weights.ndim != 1:
+        raise ValueError(f"class_weight must give a number for each class, got {class_weight}")
+    return weights

@@ -240,7 +240,7 @@ def _learn_inputs(
     X, Y, weight = found.sample
     estimator.n_features_in_ = X.shape[1]
     data, copies = inputs.counted(X, Y, weight[:, None], encoding)
-    inputs.warn_of_little_weight(data[2])
+    inputs.warn_of_weights(data[2])
     data = inputs.merge_equal(data, copies)
     if found.is_complete:  # as in memory, to the last bit: k-means enlarges rounding errors
         scaler = inputs.make_scaler(data[0], data[2])

@@ -100,6 +100,14 @@ SAID = {
         "labels without noise, or a kernel with a very large variance, determine f to more digits "
         "than float64 has: predictions and their uncertainty are rounded"
     ),
+    "the inducing points explain": (
+        "the first call of partial_fit had too few rows, or rows unlike these: its inducing points "
+        "hardly determine f here, so these rows change little; begin with more rows, or fit to all"
+    ),
+    "most y are": (
+        'most y are far outside of their error bars: leave penalty and epsilon at "auto", or give '
+        "penalty in units of 1 / y, epsilon in units of y; begin partial_fit with all kinds of y"
+    ),
     "all inducing points are many lengthscales apart": (
         "the rows are many lengthscales of the kernel apart, so nothing can be predicted "
         "between them: give a kernel=... with larger lengthscales, and leave standardize=True"

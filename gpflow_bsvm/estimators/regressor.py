@@ -200,6 +200,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """Center and scale by quantiles, which even extreme outliers do not move."""
         check_units(y)
+        inputs.warn_of_offsets(y[:, None], "y")
         low, middle, high = inputs.symmetric_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal

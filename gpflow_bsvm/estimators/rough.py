@@ -8,7 +8,7 @@ shorter lengthscale of this column lowers the bound, and only a much shorter one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import gpflow
@@ -29,6 +29,9 @@ from ..models import BSVM
 
 #: The factors of a lengthscale that are tried.
 FACTORS = (0.1, 0.03)
+#: The factors that are tried before a steep loss learns a kernel. Later is too late: it makes up
+#: for a long lengthscale by a huge variance, with which a much shorter one is no better.
+FIRST_FACTORS = (0.3, 0.1, 0.03)
 #: Columns with fewer distinct values are skipped: f cannot be rough in them.
 FEWEST_VALUES = 10
 #: With more such columns, none is tried.
@@ -70,10 +73,12 @@ def bound_of(model: BSVM, rows: ArraySource) -> Callable[[int], float]:
     return bound
 
 
-def shorter(model: BSVM, rows: ArraySource) -> tuple[gpflow.Parameter, AnyNDArray] | None:
+def shorter(
+    model: BSVM, rows: ArraySource, factors: Sequence[float] = FACTORS
+) -> tuple[gpflow.Parameter, AnyNDArray] | None:
     """
     :return: a parameter and its lengthscales with the largest bound, one of them multiplied by one
-        of `FACTORS`; None if none raises the bound. The first factor chooses the column.
+        of the factors; None if none raises the bound. The first factor chooses the column.
     """
     X = next(iter(rows.chunks())).X.numpy()
     columns = [n for n, column in enumerate(X.T) if len(np.unique(column)) >= FEWEST_VALUES]
@@ -92,12 +97,12 @@ def shorter(model: BSVM, rows: ArraySource) -> tuple[gpflow.Parameter, AnyNDArra
         variable.assign(start)
         return found
 
-    places.sort(key=partial(at, factor=FACTORS[0], sweeps=FIRST_SWEEPS), reverse=True)
-    best = max(places[:LAST_COLUMNS], key=partial(at, factor=FACTORS[0], sweeps=SWEEPS))
-    bounds = [at(best, factor, SWEEPS) for factor in FACTORS]
+    places.sort(key=partial(at, factor=factors[0], sweeps=FIRST_SWEEPS), reverse=True)
+    best = max(places[:LAST_COLUMNS], key=partial(at, factor=factors[0], sweeps=SWEEPS))
+    bounds = [at(best, factor, SWEEPS) for factor in factors]
     if max(bounds) <= bound(SWEEPS):
         return None
-    return best[0], _times(*best, FACTORS[int(np.argmax(bounds))])
+    return best[0], _times(*best, factors[int(np.argmax(bounds))])
 
 
 def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArray:
@@ -105,6 +110,14 @@ def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArra
     values = parameter.numpy()
     values[column] *= factor
     return np.asarray(values)
+
+
+def begin_shorter(model: BSVM, rows: ArraySource) -> None:
+    """Set one lengthscale to one of `FIRST_FACTORS` times its value, if this raises the bound."""
+    found = shorter(model, rows, FIRST_FACTORS)
+    if found is not None:
+        parameter, values = found
+        parameter.assign(values)
 
 
 def learn_from_shorter(

@@ -26,7 +26,7 @@ from ..model_selection.densities import HeldOut
 from ..models import BSVM
 from ..notices import Held, held, warn
 from ..prediction.calibration import calibrate, leave_one_out_density, left_out_log_densities
-from .rough import learn_from_shorter, lengthscales
+from .rough import begin_shorter, learn_from_shorter, lengthscales
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 
 #: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
@@ -137,19 +137,22 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
     spec.stages.begin("kernel", f"learning the kernel from {len(X)} rows")
-    with warnings.catch_warnings():  # fits of q give this warning themselves
+    with warnings.catch_warnings():  # fits of q give these warnings themselves
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "most y are")
         rows = opened(model, (X, Y, weight))
         run = partial(VEM().run, model, rows, progress=spec.stages)
         if spec.kernel is not None or spec.linear:
             return run()
         learned = partial(_with_few_points, model, run)
-        history = learned()
         if not spec.learn_kernel:
-            return history
+            return learned()
         number = int(max(_affordable(model) / (ROUGH_PART * X.shape[1]), FEWEST_ROUGH_ROWS))
-        some = at_most(number, (X, Y, weight), seed=0, classes=spec.is_classifier)
-        return learn_from_shorter(model, rows, opened(model, some), learned) or history
+        some = opened(model, at_most(number, (X, Y, weight), seed=0, classes=spec.is_classifier))
+        if not (spec.is_classifier or spec.learned):  # the loss is steep
+            begin_shorter(model, some)
+        history = learned()
+        return learn_from_shorter(model, rows, some, learned) or history
 
 
 def _affordable(model: BSVM) -> float:

@@ -35,6 +35,7 @@ from ..engine.shared_graph import Compiled, while_loop
 from ..engine.statistics import Statistics, accumulate, marginals
 from ..notices import warn
 from .algorithm import Algorithm
+from .outcome import warn_of_new_rows
 from .run import Run, Step
 
 #: The largest number of halvings of a step.
@@ -342,6 +343,8 @@ class Streaming(CAVI):
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         natural = model.natural()
+        if source.indexed:
+            warn_of_new_rows(model, source)
         if self.forget and without_point(natural) is not natural:
             raise ValueError(
                 "q is a point, the mode that ECM finds, which no later row can move: fit the "

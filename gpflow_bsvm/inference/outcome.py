@@ -24,6 +24,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import has_hook, slopes
 from ..likelihoods.classes import Classification
+from ..likelihoods.regression import is_of_numbers
 from ..notices import warn
 from .run import History, Run
 
@@ -98,6 +99,13 @@ LEAST_PART = 0.5
 MOST_VARIANCE = 1e24
 #: The number of rows to check, from the first chunk.
 ROWS = 100
+#: Inducing points of earlier rows should leave at most this part of the prior variance of f at new
+#: rows unexplained. With .17, a stream predicted nearly as well as a fit to all rows; with .38 and
+#: more, plainly worse.
+MOST_UNKNOWN = 1 / 3
+#: In regression, half the distances of labels from predictions should be below this, in predicted
+#: deviations; they are below .7 if the model is right.
+MOST_DISTANCE = 3.0
 #: Relative error, from rounding and jitters, of q's variance, which is computed as a difference.
 LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
@@ -142,6 +150,8 @@ def judge(
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
         _warn_of_distance(model)
+        if source.indexed and not run.point:
+            _warn_of_misfit(model, source, q)
         few = run.settles and not run.converged and history.latest >= run.max_steps
         if history.clipped or few:
             _warn_of_end(model, history, f"{type(algorithm).__name__} more {algorithm.grows}")
@@ -202,12 +212,29 @@ def check_margins(likelihood: Likelihood, features: Features) -> None:
 
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
     """:return: f - m at a few rows, and its variance under the prior."""
-    # Rows read piece by piece would need another pass, or may be endless.
-    with closed_at_end(source.chunks()) as chunks:
-        X = next(chunks).X
-    features = features_of(model, X[:: max(1, len(X) // ROWS)])
+    features = _at_some(model, source).features
     features = features._replace(mean=tf.zeros_like(features.mean))
     return compiled_marginals(q, features), prior_variance(features)
+
+
+def _at_some(model: Model, source: Source) -> Projected:
+    # Rows read piece by piece would need another pass, or may be endless.
+    with closed_at_end(source.chunks()) as chunks:
+        X, Y, weight = next(chunks)
+    some = slice(None, None, max(1, len(Y) // ROWS))
+    return Projected(Batch(X[some], Y[some], weight[some]), features_of(model, X[some]))
+
+
+def warn_of_new_rows(model: Model, source: Source) -> None:
+    """Warn if the inducing points of earlier rows hardly determine f at new rows."""
+    features = _at_some(model, source).features
+    unknown = float(tf.reduce_sum(features.residual) / tf.reduce_sum(prior_variance(features)))
+    if unknown > MOST_UNKNOWN:
+        warn(
+            f"the inducing points explain only {1 - unknown:.0%} of the prior variance of f at the "
+            "new rows, because they are few or elsewhere: f hardly changes there; first place them "
+            "among the new rows with gpflow_bsvm.inducing_points.exchange"
+        )
 
 
 def _has_moved(model: Model, source: Source, q: Gaussian, is_point: bool) -> bool:
@@ -234,6 +261,23 @@ def warn_of_digits(likelihood: Likelihood, f: Marginals, before: tf.Tensor) -> N
         warn(
             "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q "
             f"is so narrow that {narrow}: error bars and ELBO are rounded"
+        )
+
+
+def _warn_of_misfit(model: Model, source: Source, q: Gaussian) -> None:
+    """Warn if most numbers of a regression are far outside of their predicted error bars."""
+    if not is_of_numbers(model.likelihood):
+        return
+    (X, Y, weight), features = _at_some(model, source)
+    f = compiled_marginals(q, features)
+    mean, variance = model.likelihood.predict_mean_and_var(X, f.mean, f.variance)
+    counted = np.asarray(weight)[:, 0] > 0
+    distance = (np.abs(Y - mean) / np.sqrt(variance))[counted]
+    if counted.any() and (middle := np.median(distance)) > MOST_DISTANCE:
+        warn(
+            f"most y are {middle:.2g} and more predicted deviations from their predictions: give "
+            "the model (y - mean) / deviation, learn kernel and likelihood with VEM, or take more "
+            "steps"
         )
 
 

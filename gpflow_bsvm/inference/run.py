@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from gpflow.monitor import Monitor
 from tqdm.auto import tqdm
 
 from ..checkpoints.directory import Checkpoints, Directory, Identify, OtherFit
@@ -193,7 +194,10 @@ class Recorder:
         :param record: an empty `History` or `Draws`.
         :param identify: see `Checkpoints`.
         :param what: the name of the progress bar.
+        :raise TypeError: for a monitor as callback.
         """
+        if isinstance(reports.callback, Monitor):
+            raise TypeError("callback got a gpflow.monitor.Monitor: give it as monitor=...")
         self._run = run
         self._record = record
         self._callback = reports.callback

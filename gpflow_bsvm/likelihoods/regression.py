@@ -11,7 +11,7 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, set_trainable
 from gpflow.base import MeanAndVariance, TensorType
-from gpflow.likelihoods import ScalarLikelihood
+from gpflow.likelihoods import Gaussian, Likelihood, ScalarLikelihood, StudentT
 from gpflow.utilities import positive, to_default_float
 from scipy.special import logit
 
@@ -20,6 +20,11 @@ from .classes import normal_cdf, normal_log_cdf, normal_pdf
 from .hinge import HingeSum, Terms
 from .labels import check_columns, check_numeric
 from .levels import check_levels
+
+
+def is_of_numbers(likelihood: Likelihood) -> bool:
+    """:return: True if labels are numbers, with noise that is symmetric around f."""
+    return isinstance(likelihood, (EpsilonInsensitive, Gaussian, StudentT))
 
 
 class EpsilonInsensitive(HingeSum, ScalarLikelihood):

@@ -169,3 +169,10 @@ def test_a_code_that_coregion_does_not_have(code, advice, several, data):
     ):
         with pytest.raises(ValueError, match=told):
             ask()
+
+
+def test_a_sum_of_kernels_of_several_outputs_is_refused(data):
+    """GPflow takes it for a kernel of one output, and fails to add matrices."""
+    kernel = k.SharedIndependent(SE, 2) + k.SharedIndependent(k.Matern52(), 2)
+    with pytest.raises(ValueError, match=r"independent latent functions .* got Sum with Ind"):
+        gb.models.BSVM(kernel, gb.likelihoods.LevelHinge(), data[0][:8], num_latent_gps=2)

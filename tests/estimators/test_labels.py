@@ -242,6 +242,9 @@ def test_a_bad_class_weight_is_shown_as_the_user_gives_it(three):
         fixed(class_weight={"a": np.nan}).fit(X, y)
     with pytest.raises(ValueError, match=r"class_weight must be from 0 to 1e\+15, got .*1e\+300"):
         fixed(class_weight={"a": 1e300}).fit(X, y)
+    for wrong in ("much", [2.0, 3.0], np.array([1.0])):
+        with pytest.raises(ValueError, match=r"class_weight must give a number for each class"):
+            fixed(class_weight=dict.fromkeys("abc", wrong)).fit(X, y)
 
 
 @pytest.mark.parametrize("names", [["01", "1"], [False, True]])

@@ -31,6 +31,13 @@ def test_weights_that_sum_to_little_are_said(moons):
     assert warned[0].filename == __file__
 
 
+def test_a_row_that_outweighs_all_others_is_said(moons):
+    weight = np.ones(120)
+    weight[7] = 1e10
+    with pytest.warns(UserWarning, match=r"one row has the weight 1e\+10, .* have 119: .* alone"):
+        fixed(num_inducing=15).fit(*moons, sample_weight=weight)
+
+
 @pytest.mark.parametrize("name", ["kernel__variance", "inference__tol"])
 def test_parts_of_options_cannot_be_set(moons, name):
     message = rf'{name} cannot be set, .* as one of several in a grid, {{"{name.split("__")[0]}":'

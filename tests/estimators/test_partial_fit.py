@@ -1,12 +1,14 @@
 """`BSVMClassifier.partial_fit`: more rows without the earlier ones."""
 
+import warnings
+
 import gpflow
 import numpy as np
 import pandas as pd
 import pytest
 from helpers import make_data, state
 
-from gpflow_bsvm import BSVMClassifier
+from gpflow_bsvm import BSVMClassifier, BSVMRegressor
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.files import ParquetFiles
 from gpflow_bsvm.inference import Streaming, cavi
@@ -208,3 +210,25 @@ def test_classes_of_later_parts_are_those_of_the_first(data):
     rows.classes = ["yes", "no"]  # in an order of their own
     model = make().partial_fit(rows).partial_fit(X, y, classes=["no", "yes"])
     assert model.classes_.tolist() == ["yes", "no"]
+
+
+def test_rows_beyond_those_of_the_first_call_are_told(data):
+    X, y = data
+    few = make().fit(X[:2], [0, 1])
+    with pytest.warns(UserWarning, match=r"first call of partial_fit had too few rows.* to all"):
+        few.partial_fit(X[2:] + 2, y[2:] == "yes")
+    enough = make().fit(X[:50], y[:50])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        enough.partial_fit(X[50:], y[50:])
+
+
+def test_labels_far_from_those_of_the_first_call_are_told(data):
+    X, _ = data
+    y = np.sin(X[:, 0])
+    regressor = BSVMRegressor(learn_kernel=False, num_inducing=30).fit(X[:50], y[:50])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regressor.partial_fit(X[50:], y[50:])
+    with pytest.warns(UserWarning, match="most y are far outside of .* begin partial_fit with all"):
+        regressor.partial_fit(X[50:], y[50:] + 4)

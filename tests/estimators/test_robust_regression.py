@@ -206,3 +206,13 @@ def test_columns_far_from_zero_that_are_not_scaled():
     with pytest.raises(ValueError, match=r"distances are lost in rounding.*subtract its mean"):
         BSVMRegressor(standardize=False, **given).fit(X + 1e9, y)
     assert BSVMRegressor("linear", **given).fit(X + 1e9, y).score(X + 1e9, y) > 0.98
+
+
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 1e6), (np.float64, 1e14)])
+def test_labels_that_are_rounded_are_told(dtype, offset):
+    y = np.random.default_rng(0).normal(size=40)
+    regressor = BSVMRegressor()
+    weight = np.ones(40)
+    assert told_by(lambda: regressor._learn_labels((y + offset / 1e4).astype(dtype), weight)) == []
+    told = told_by(lambda: regressor._learn_labels((y + offset).astype(dtype), weight))
+    assert told[0].startswith(f"y is so far from 0 that {np.dtype(dtype).name} has fewer than 1000")

@@ -86,3 +86,13 @@ def test_shared_lengthscales_have_no_columns(X):
     model, rows = fitted(X, stripes(X))
     model.kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=3.0)
     assert rough.shorter(model, rows) is None
+
+
+@pytest.mark.parametrize("trend", [0.0, 1.0])
+def test_a_fast_sine_is_no_uniform_noise(trend):
+    """Its values are as if drawn from a tube, which a large epsilon explains without any f."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (150, 1))
+    f = np.sin(8 * X[:, 0]) + trend * X[:, 0]
+    regressor = gb.BSVMRegressor(num_inducing=60).fit(X, f + 0.1 * rng.normal(size=150))
+    assert np.std(regressor.predict(X) - f) < 0.1

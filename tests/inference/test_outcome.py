@@ -276,3 +276,16 @@ def test_so_in_draws_and_sites(data):
         gb.sampling.HMC(10, 10, 2).run(gb.models.BSVM(kernel, Hinge(), X[:5]), (X, Y))
     with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
         wenzel2017.DualBSVM((X, Y), kernel, Hinge(), X[:5]).update_sites()
+
+
+@pytest.mark.parametrize(
+    "likelihood", [gb.likelihoods.EpsilonInsensitive(), gpflow.likelihoods.Gaussian(0.1)]
+)
+def test_numbers_far_outside_of_their_error_bars_are_said(data, likelihood):
+    """As y in its own units is: q cannot reach it, or the noise is far too small for it."""
+    Y = np.sin(data[0][:, :1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CAVI().run(make_model(data, likelihood=likelihood), (data[0], Y))
+    with pytest.warns(UserWarning, match=r"most y are .* from their .* \(y - mean\) / deviation"):
+        CAVI().run(make_model(data, likelihood=likelihood), (data[0], Y + 1000))

@@ -32,6 +32,12 @@ def test_callback_and_monitor_see_the_model_after_each_sweep(data):
     np.testing.assert_allclose([elbo for _, elbo in monitored], history.elbo[1::2], rtol=1e-9)
 
 
+def test_a_monitor_is_no_callback(data):
+    monitor = gpflow.monitor.Monitor()
+    with pytest.raises(TypeError, match=r"callback got a .*Monitor: give it as monitor="):
+        CAVI().run(make_model(data), data, callback=monitor)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("no more"), StopIteration])
 def test_an_interrupt_keeps_the_state_and_goes_on(data, error):
     interrupted, short = make_model(data), make_model(data)

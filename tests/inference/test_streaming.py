@@ -1,5 +1,7 @@
 """New rows without the old ones."""
 
+import warnings
+
 import gpflow
 import numpy as np
 import pytest
@@ -133,3 +135,18 @@ def test_a_stream_goes_on_from_its_checkpoint(tmp_path):
     again = Streaming(tol=0, max_steps=4).run(three, second, checkpoint=tmp_path)
     assert again.elbo == whole.elbo
     assert_same_state(state(one), state(three), 1e-12)
+
+
+def test_rows_far_from_the_inducing_points_are_told(data):
+    X, Y = data
+    model = gaussian(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Streaming().run(model, data)
+    far = X + [6, 0]
+    with pytest.warns(UserWarning, match=r"inducing points explain only .* place them among the"):
+        Streaming().run(model, (far, Y))
+    exchange(model, far[:8])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Streaming().run(model, (far, Y))
