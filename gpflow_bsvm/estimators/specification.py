@@ -83,6 +83,7 @@ class Specification(NamedTuple):
     penalty: float = 1.0
     epsilon: float = 0.1
     levels: Levels = location_spread()
+    frequencies: tuple[float, ...] | None = None  #: of several classes
     learned: tuple[str, ...] = ()
     multi_class: str = "crammer_singer"
     bound: str = "exact"
@@ -144,6 +145,16 @@ def levels_for(num_rows: float) -> Levels:
     return location_spread(expit(np.linspace(-outermost, outermost, number)).tolist())
 
 
+def frequencies_of(data: Data, num_classes: int) -> tuple[float, ...] | None:
+    """
+    :return: the frequencies of the classes, with one more row of each; None if a class has no rows,
+        as in the first batch of a stream, because later rows may have other frequencies.
+    """
+    _, Y, weight = data
+    counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
+    return tuple((counts + 1) / (counts + 1).sum()) if counts.all() else None
+
+
 def _make_likelihood(spec: Specification) -> Likelihood:
     """:return: the likelihood for numbers, or for one, two or more classes."""
     number = spec.num_classes
@@ -154,7 +165,9 @@ def _make_likelihood(spec: Specification) -> Likelihood:
     if spec.multi_class == "ordinal" and number > 2:
         return likelihoods.Ordinal(number, spec.penalty, spec.bound)
     if spec.loss == "levels" and number > 2:
-        return likelihoods.OneVsRestLevelHinge(number, spec.penalty, spec.bound, spec.levels)
+        return likelihoods.OneVsRestLevelHinge(
+            number, spec.penalty, spec.bound, spec.levels, frequencies=spec.frequencies
+        )
     if spec.loss == "levels":
         return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels)
     if number > 2:

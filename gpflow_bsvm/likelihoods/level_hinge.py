@@ -13,6 +13,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import AnyNDArray, MeanAndVariance, TensorType
 from gpflow.config import default_float
+from scipy.special import logit
 
 from ..checks import check_choice
 from .classes import CategoricalLikelihood, Classification, normal_cdf
@@ -30,6 +31,7 @@ class LevelHinges(Classification, HingeSum):
 
     scale: Any
     offset: Any = 0.0
+    centre: Any = 0.0  #: of the levels, in logit t
 
     def __init__(
         self,
@@ -76,8 +78,13 @@ class LevelHinges(Classification, HingeSum):
         :return: hinges of costs 2 (1 - t) / T for y = 1 and 2 t / T for y = -1; the expected loss
             is smallest at sign(P(y = 1) - t).
         """
-        t = tf.constant(self.levels.t, y.dtype)
+        t = self._costs(y.dtype)
         return Terms((1 + y * (1 - 2 * t)) / len(self.levels.t), 1.0, y)
+
+    @check_shapes("return: [..., T]")
+    def _costs(self, dtype: tf.DType) -> tf.Tensor:
+        """:return: the levels t, which may differ between targets."""
+        return tf.constant(self.levels.t, dtype)
 
     @check_shapes("F: [batch..., L]", "return: [batch..., G, Q]")
     def by_target(self, F: TensorType) -> tf.Tensor:
@@ -100,18 +107,20 @@ class LevelHinges(Classification, HingeSum):
         """
         if self.link == "stationary":
             variance = self._seen_through(Fvar, np.square(self.W))
-            yes, no = log_slopes(self.levels.t, self.functions(Fmu), variance)
+            h = self.functions(Fmu)
+            yes, no = log_slopes(self._costs(h.dtype), h, variance)
         else:
             yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
+            yes += self.centre
         return self.scale * (yes - no) + self.offset
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
         """:return: mean and variance of f_t, [..., G], at the t where the calibrated P is 1/2."""
-        level = self.levels.at(np.array([-float(self.offset / self.scale)]))
-        b, W, W2 = (tf.constant(part[0], default_float()) for part in level)
-        mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
-        return mean, tf.linalg.matvec(self.by_target(Fvar), W2)
+        level = np.atleast_1d(-np.asarray(self.offset / self.scale + self.centre))
+        b, W, W2 = (tf.constant(part, default_float()) for part in self.levels.at(level))
+        mean = b + tf.reduce_sum(self.by_target(Fmu) * W, axis=-1)
+        return mean, tf.reduce_sum(self.by_target(Fvar) * W2, axis=-1)
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def favoured(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
@@ -179,9 +188,18 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     `num_latent_gps=C Q`, in the order of the classes. Prediction divides the binary probabilities
     by their sum; `scale` multiplies their log odds.
 
+    A level far below a class's frequency pi says little: its hinges cost hardly anything. So few
+    levels locate the probability of a rare class, and it may be much too small. With `frequencies`,
+    level t of a class is at logit t + logit(pi) / 2, so that the levels are centered between 1/2,
+    where decisions change, and pi, the probability where x says nothing.
+
     See `CategoricalLikelihood` for labels, `OneVsRest` for the effect of this normalization, and
     `LevelHinge` for everything else.
+
+    :ivar centre: logit(pi) / 2 for each class, [C], a parameter that is not trained.
     """
+
+    centre: Parameter
 
     def __init__(
         self,
@@ -190,9 +208,26 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         bound: str = "exact",
         levels: Levels | None = None,
         link: str = "integral",
+        *,
+        frequencies: Sequence[float] | AnyNDArray | None = None,
     ) -> None:
-        """Arguments and errors are as in `CategoricalLikelihood` and `LevelHinge`."""
+        """
+        Other arguments and errors are as in `CategoricalLikelihood` and `LevelHinge`.
+
+        :param frequencies: [C], in (0, 1); if None, the levels of all classes are `levels`.
+        :raise ValueError: for other frequencies.
+        """
         super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
+        C = self.num_classes
+        pi = np.full(C, 0.5) if frequencies is None else np.asarray(frequencies, np.float64)
+        if pi.shape != (C,) or not ((pi > 0) & (pi < 1)).all():
+            raise ValueError(f"frequencies must be {C} numbers in (0, 1), got {frequencies}")
+        self.centre = Parameter(logit(pi) / 2, trainable=False)
+
+    @inherit_check_shapes
+    def _costs(self, dtype: tf.DType) -> tf.Tensor:
+        s = tf.constant(logit(self.levels.t), dtype)
+        return tf.sigmoid(s + tf.cast(self.centre, dtype)[:, None])
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
-from gpflow.base import AnyNDArray
+from gpflow.base import AnyNDArray, TensorType
 from scipy.special import expit, logit
 
 from ..checks import check_number, check_whole
@@ -149,8 +149,13 @@ def check_levels(t: AnyNDArray) -> None:
         raise ValueError(f"levels must increase within (0, 1), as (0.2, 0.8), got {t.tolist()}")
 
 
-@check_shapes("t: [T]", "mean: [batch..., T]", "variance: [batch..., T]", "return[all]: [batch...]")
-def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+@check_shapes(
+    "t: [broadcast batch..., T]",
+    "mean: [batch..., T]",
+    "variance: [batch..., T]",
+    "return[all]: [batch...]",
+)
+def log_slopes(t: TensorType, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param mean: means of the functions at t; variance: their variances.
     :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
@@ -158,8 +163,8 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
         the loss of y = 1 with respect to a shift of all functions. Both are accurate even if small.
     """
     s = tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
-    rising = normal_log_cdf((1 + mean) / s) + tf.constant(np.log(t), s.dtype)
-    falling = normal_log_cdf((1 - mean) / s) + tf.constant(np.log1p(-t), s.dtype)
+    rising = normal_log_cdf((1 + mean) / s) + tf.math.log(tf.cast(t, s.dtype))
+    falling = normal_log_cdf((1 - mean) / s) + tf.math.log1p(-tf.cast(t, s.dtype))
     return tf.reduce_logsumexp(rising, axis=-1), tf.reduce_logsumexp(falling, axis=-1)
 
 
