@@ -23,6 +23,10 @@ from .levels import LINKS, Levels, location_spread, log_probabilities, log_slope
 from .maximum import favoured
 
 
+#: The largest distance of a class's frequency from the center of its levels, in logit t.
+_FARTHEST = 2.0
+
+
 class LevelHinges(Classification, HingeSum):
     """
     Base class of the likelihoods at every level. Each target y in {-1, +1} has one hinge per level,
@@ -188,15 +192,15 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     `num_latent_gps=C Q`, in the order of the classes. Prediction divides the binary probabilities
     by their sum; `scale` multiplies their log odds.
 
-    A level far below a class's frequency pi says little: its hinges cost hardly anything. So few
-    levels locate the probability of a rare class, and it may be much too small. With `frequencies`,
-    level t of a class is at logit t + logit(pi) / 2, so that the levels are centered between 1/2,
-    where decisions change, and pi, the probability where x says nothing.
+    Levels far below a class's frequency pi say little, because their hinges cost hardly anything.
+    So the probability of a rare class may become much too small. With `frequencies`, level t of a
+    class is at logit t + centre, where the centre is as near to 0 as it can be within 2 units of
+    logit pi: enough levels are then on both sides of pi, and of 1/2, where decisions change.
 
     See `CategoricalLikelihood` for labels, `OneVsRest` for the effect of this normalization, and
     `LevelHinge` for everything else.
 
-    :ivar centre: logit(pi) / 2 for each class, [C], a parameter that is not trained.
+    :ivar centre: logit(pi) - clip(logit(pi), -2, 2), [C], a parameter that is not trained.
     """
 
     centre: Parameter
@@ -222,7 +226,8 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         pi = np.full(C, 0.5) if frequencies is None else np.asarray(frequencies, np.float64)
         if pi.shape != (C,) or not ((pi > 0) & (pi < 1)).all():
             raise ValueError(f"frequencies must be {C} numbers in (0, 1), got {frequencies}")
-        self.centre = Parameter(logit(pi) / 2, trainable=False)
+        centre = logit(pi) - np.clip(logit(pi), -_FARTHEST, _FARTHEST)
+        self.centre = Parameter(centre, trainable=False)
 
     @inherit_check_shapes
     def _costs(self, dtype: tf.DType) -> tf.Tensor:

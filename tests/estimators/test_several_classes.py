@@ -132,3 +132,20 @@ def test_probabilities_of_a_table_of_few_cells_are_near_the_true_ones():
     np.testing.assert_array_equal(fitted.predict(cells), label)
     p = fitted.predict_proba(cells)[np.arange(len(cells)), label]
     assert abs(p.mean() - 0.9) < 0.05  # 0.43 before; 144 rows have a standard error of 0.025
+
+
+def test_rare_classes_have_their_frequencies_where_x_says_nothing(rng):
+    """They had a fifth of it: hardly a level was below them, so f was -1 at all levels."""
+    y = np.repeat(np.arange(6), [540, *[12] * 5])
+    X = rng.permutation(np.linspace(-2, 2, len(y)))[:, None]
+    found = fixed(loss="levels", num_inducing=10, random_state=0).fit(X, y)
+    # Less than .02, because f and its spread also have a prior.
+    np.testing.assert_allclose(found.predict_proba(X).mean(axis=0)[1:], 0.02, rtol=0.3)
+
+
+def test_without_rows_of_a_class_its_frequency_is_unknown(rng):
+    """Batches of a stream may be sorted by class."""
+    X = rng.normal(size=(20, 2))
+    found = fixed(loss="levels", num_inducing=5)
+    found.partial_fit(X, np.repeat([0, 1], 10), classes=[0, 1, 2])
+    assert not found.model_.likelihood.centre.numpy().any()

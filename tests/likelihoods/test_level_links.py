@@ -88,6 +88,40 @@ def test_of_several_classes_it_is_that_of_each(rng):
     np.testing.assert_allclose(joint.probabilities(m, v), p, rtol=1e-12)
 
 
+def test_with_frequencies_each_class_has_its_own_levels(rng):
+    """They are those of the binary machine whose costs are moved, if pi is far from 1/2."""
+    pi = np.array([0.95, 0.15, 0.02])
+    centres = [special.logit(0.95) - 2, 0, special.logit(0.02) + 2]
+    m, v = rng.normal(size=(4, 6)), rng.uniform(0.1, 1, (4, 6))
+    Y = rng.integers(0, 3, (4, 1))
+    base = location_spread(9)
+    joint = OneVsRestLevelHinge(3, levels=base, link="stationary", frequencies=pi)
+    assert not joint.centre.trainable
+    total, odds = 0.0, []
+    for c, centre in enumerate(centres):
+        own = Levels(special.expit(special.logit(base.t) + centre), base.W, base.b)
+        alone = LevelHinge(levels=own, link="stationary")
+        mine = slice(2 * c, 2 * c + 2)
+        moments = (np.zeros((4, 0)), m[:, mine], v[:, mine], (c == Y) * 1.0)
+        total = total + alone.variational_expectations(*moments)
+        odds.append(alone.log_odds(m[:, mine], v[:, mine]))
+    found = joint.variational_expectations(np.zeros((4, 0)), m, v, Y)
+    np.testing.assert_allclose(found, total, rtol=1e-12)
+    np.testing.assert_allclose(joint.log_odds(m, v), np.hstack(odds), rtol=1e-11)
+    joint = OneVsRestLevelHinge(3, levels=base, frequencies=pi)  # for known f: g_0 / |1 + .4 g_1|
+    g = m[:, ::2] / np.abs(1 + 0.4 * m[:, 1::2])
+    known = joint.log_odds(m, np.full_like(v, 1e-20))
+    np.testing.assert_allclose(known, g + centres, atol=0.02)  # between knots
+    mean, variance = joint.decisions(m, v)  # positive where P > 1/2
+    assert np.array_equal(mean > 0, known > 0) and (variance.numpy() > 0).all()
+
+
+@pytest.mark.parametrize("frequencies", [[0.5, 0.5], [0.0, 0.5, 0.5], [[0.2, 0.4, 0.4]]])
+def test_frequencies_that_are_none(frequencies):
+    with pytest.raises(ValueError, match=r"frequencies must be 3 numbers in \(0, 1\), got"):
+        OneVsRestLevelHinge(3, frequencies=frequencies)
+
+
 def test_links_that_are_none():
     with pytest.raises(ValueError, match=r"one of 'integral', 'stationary', got 'probit'"):
         LevelHinge(link="probit")
