@@ -22,7 +22,6 @@ from .labels import check_binary_labels, check_columns, signs
 from .levels import LINKS, Levels, location_spread, log_probabilities, log_slopes
 from .maximum import favoured
 
-
 #: The largest distance of a class's frequency from the center of its levels, in logit t.
 _FARTHEST = 2.0
 
