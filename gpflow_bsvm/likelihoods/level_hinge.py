@@ -26,15 +26,32 @@ from .maximum import favoured
 _FARTHEST = 2.0
 
 
+def _centre(frequency: Any, number: int) -> AnyNDArray:
+    """:raise ValueError: unless there are `number` frequencies in (0, 1)."""
+    pi = np.atleast_1d(np.asarray(frequency, np.float64))
+    if pi.shape != (number,) or not ((pi > 0) & (pi < 1)).all():
+        what = "a number" if number == 1 else f"{number} numbers"
+        raise ValueError(f"the frequency must be {what} in (0, 1), got {frequency}")
+    return np.asarray(logit(pi) - np.clip(logit(pi), -_FARTHEST, _FARTHEST))
+
+
 class LevelHinges(Classification, HingeSum):
     """
     Base class of the likelihoods at every level. Each target y in {-1, +1} has one hinge per level,
     and Q latent functions; these follow the order of the targets. (`Ordinal` has other targets.)
+
+    Levels far below the frequency pi of y = 1 say little, because their hinges cost hardly
+    anything. So if y = 1 is rare, P may become much too small. If frequencies are given, level t is
+    at logit t + centre, where the centre is as near to 0 as it can be within 2 units of logit pi:
+    enough levels are then on both sides of pi, and of 1/2, where decisions change.
+
+    :ivar centre: logit(pi) - clip(logit(pi), -2, 2) for each target, a parameter that is not
+        trained; 0 without frequencies.
     """
 
     scale: Any
     offset: Any = 0.0
-    centre: Any = 0.0  #: of the levels, in logit t
+    centre: Any = 0.0
 
     def __init__(
         self,
@@ -44,6 +61,7 @@ class LevelHinges(Classification, HingeSum):
         link: str = "integral",
         *,
         latent_dim: int = 1,
+        frequency: float | Sequence[float] | AnyNDArray | None = None,
         normalizer: bool = False,
         **shape: int | None,
     ) -> None:
@@ -53,6 +71,7 @@ class LevelHinges(Classification, HingeSum):
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; if None, `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
         :param latent_dim: number of targets.
+        :param frequency: of y = 1, in (0, 1), for each target; sets `centre`. If None, it is 0.
         :param normalizer: as in `Penalized`; so is `shape`.
         :raise ValueError: for invalid values.
         """
@@ -74,6 +93,8 @@ class LevelHinges(Classification, HingeSum):
         self.levels = levels
         self.link = link
         self._knots = levels.knots()
+        if frequency is not None:
+            self.centre = Parameter(_centre(frequency, latent_dim), trainable=False)
 
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
@@ -87,7 +108,8 @@ class LevelHinges(Classification, HingeSum):
     @check_shapes("return: [..., T]")
     def _costs(self, dtype: tf.DType) -> tf.Tensor:
         """:return: the levels t, which may differ between targets."""
-        return tf.constant(self.levels.t, dtype)
+        centre = tf.cast(self.centre, dtype)[..., None]
+        return tf.sigmoid(centre + tf.constant(logit(self.levels.t), dtype))
 
     @check_shapes("F: [batch..., L]", "return: [batch..., G, Q]")
     def by_target(self, F: TensorType) -> tf.Tensor:
@@ -151,7 +173,8 @@ class LevelHinge(LevelHinges):
     or custom W and b, such as W = I and b = 0 for levels that share only their prior.
 
     See `BinaryLikelihood` for labels, and `HingeSum` for bounds and sites, which are exact if the
-    g_q are independent under q, as models assume.
+    g_q are independent under q, as models assume. If y = 1 is rare or frequent, give its
+    `frequency`: the levels are then where they determine P, see `LevelHinges`.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
@@ -191,18 +214,9 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     `num_latent_gps=C Q`, in the order of the classes. Prediction divides the binary probabilities
     by their sum; `scale` multiplies their log odds.
 
-    Levels far below a class's frequency pi say little, because their hinges cost hardly anything.
-    So the probability of a rare class may become much too small. With `frequencies`, level t of a
-    class is at logit t + centre, where the centre is as near to 0 as it can be within 2 units of
-    logit pi: enough levels are then on both sides of pi, and of 1/2, where decisions change.
-
     See `CategoricalLikelihood` for labels, `OneVsRest` for the effect of this normalization, and
     `LevelHinge` for everything else.
-
-    :ivar centre: logit(pi) - clip(logit(pi), -2, 2), [C], a parameter that is not trained.
     """
-
-    centre: Parameter
 
     def __init__(
         self,
@@ -217,21 +231,10 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         """
         Other arguments and errors are as in `CategoricalLikelihood` and `LevelHinge`.
 
-        :param frequencies: [C], in (0, 1); if None, the levels of all classes are `levels`.
-        :raise ValueError: for other frequencies.
+        :param frequencies: of the classes, [C], see `LevelHinge`.
         """
-        super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
-        C = self.num_classes
-        pi = np.full(C, 0.5) if frequencies is None else np.asarray(frequencies, np.float64)
-        if pi.shape != (C,) or not ((pi > 0) & (pi < 1)).all():
-            raise ValueError(f"frequencies must be {C} numbers in (0, 1), got {frequencies}")
-        centre = logit(pi) - np.clip(logit(pi), -_FARTHEST, _FARTHEST)
-        self.centre = Parameter(centre, trainable=False)
-
-    @inherit_check_shapes
-    def _costs(self, dtype: tf.DType) -> tf.Tensor:
-        s = tf.constant(logit(self.levels.t), dtype)
-        return tf.sigmoid(s + tf.cast(self.centre, dtype)[:, None])
+        about = {"levels": levels, "link": link, "frequency": frequencies}
+        super().__init__(num_classes, penalty, bound, about=about)
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
