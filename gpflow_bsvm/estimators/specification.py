@@ -83,7 +83,7 @@ class Specification(NamedTuple):
     penalty: float = 1.0
     epsilon: float = 0.1
     levels: Levels = location_spread()
-    frequencies: tuple[float, ...] | None = None  #: of the classes, if known
+    frequencies: tuple[float, ...] | None = None  #: of several classes, if known
     learned: tuple[str, ...] = ()
     multi_class: str = "crammer_singer"
     bound: str = "exact"
@@ -169,8 +169,7 @@ def _make_likelihood(spec: Specification) -> Likelihood:
             number, spec.penalty, spec.bound, spec.levels, frequencies=spec.frequencies
         )
     if spec.loss == "levels":
-        frequency = spec.frequencies and spec.frequencies[1]
-        return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels, frequency=frequency)
+        return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels)
     if number > 2:
         return MULTI_CLASS[spec.multi_class](number, spec.penalty, spec.bound)
     return likelihoods.Hinge(spec.penalty, spec.bound)

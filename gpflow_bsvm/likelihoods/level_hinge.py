@@ -39,14 +39,6 @@ class LevelHinges(Classification, HingeSum):
     """
     Base class of the likelihoods at every level. Each target y in {-1, +1} has one hinge per level,
     and Q latent functions; these follow the order of the targets. (`Ordinal` has other targets.)
-
-    Levels far below the frequency pi of y = 1 say little, because their hinges cost hardly
-    anything. So if y = 1 is rare, P may become much too small. If frequencies are given, level t is
-    at logit t + centre, where the centre is as near to 0 as it can be within 2 units of logit pi:
-    enough levels are then on both sides of pi, and of 1/2, where decisions change.
-
-    :ivar centre: logit(pi) - clip(logit(pi), -2, 2) for each target, a parameter that is not
-        trained; 0 without frequencies.
     """
 
     scale: Any
@@ -71,7 +63,7 @@ class LevelHinges(Classification, HingeSum):
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; if None, `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
         :param latent_dim: number of targets.
-        :param frequency: of y = 1, in (0, 1), for each target; sets `centre`. If None, it is 0.
+        :param frequency: of y = 1, for each target, see `OneVsRestLevelHinge`.
         :param normalizer: as in `Penalized`; so is `shape`.
         :raise ValueError: for invalid values.
         """
@@ -173,8 +165,7 @@ class LevelHinge(LevelHinges):
     or custom W and b, such as W = I and b = 0 for levels that share only their prior.
 
     See `BinaryLikelihood` for labels, and `HingeSum` for bounds and sites, which are exact if the
-    g_q are independent under q, as models assume. If y = 1 is rare or frequent, give its
-    `frequency`: the levels are then where they determine P, see `LevelHinges`.
+    g_q are independent under q, as models assume.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
@@ -214,8 +205,16 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     `num_latent_gps=C Q`, in the order of the classes. Prediction divides the binary probabilities
     by their sum; `scale` multiplies their log odds.
 
+    Levels far below the frequency pi of a class say little, because their hinges cost hardly
+    anything. So if many classes are rare, their P may become much too small. With `frequencies`,
+    the levels of a class are at logit t + centre, where the centre is as near to 0 as it can be
+    within 2 units of logit pi: enough levels are then on both sides of pi, and of 1/2.
+
     See `CategoricalLikelihood` for labels, `OneVsRest` for the effect of this normalization, and
     `LevelHinge` for everything else.
+
+    :ivar centre: logit(pi) - clip(logit(pi), -2, 2), [C], a parameter that is not trained; 0
+        without frequencies.
     """
 
     def __init__(
@@ -231,7 +230,8 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         """
         Other arguments and errors are as in `CategoricalLikelihood` and `LevelHinge`.
 
-        :param frequencies: of the classes, [C], see `LevelHinge`.
+        :param frequencies: of the classes, [C], in (0, 1).
+        :raise ValueError: for other frequencies.
         """
         about = {"levels": levels, "link": link, "frequency": frequencies}
         super().__init__(num_classes, penalty, bound, about=about)
