@@ -197,7 +197,7 @@ class Columns:
         twice = [name for name in self.read if there[name] > 1]
         read = f"columns {shortened(self.read)} are read"
         if lost:
-            others = "" if lost == [self.target] else f"; {read}"
+            others = "" if lost in ([self.target], self.read) else f"; {read}"
             raise ValueError(f"{where} lacks {with_nearest(lost, names)}{others}")
         if more:
             raise ValueError(f"{where} also has {shortened(more)}; {read}")

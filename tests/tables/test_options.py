@@ -246,6 +246,8 @@ def test_a_column_of_words_is_missed_by_its_own_name(tmp_path):
     features = ["Q1=u", "Q1=v", "b"]
     with pytest.raises(ValueError, match="lacks 'Q1'; it has Q2, b; columns 'Q1', 'b' are"):
         Table([str(path)], Reading(features=features, words=["Q1"]))
+    with pytest.raises(ValueError, match=r"lacks 'x0', 'x1'; it has Q2, b$"):  # another table
+        Table([str(path)], Reading(features=["x0", "x1"]))
 
 
 def test_nothing_is_left_but_to_mend_the_file(tmp_path):
