@@ -165,6 +165,7 @@ def test_booleans_are_numbers(tmp_path):
         (b"a,b\n1,2\n2,2\n", "columns, a, b, include none of y, target, class, label$"),
         (b"a,y,class\n1,2,3\n2,2,3\n", "more than one of y, target, class, label"),
         (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "several columns named .a.: rename"),
+        (b"1,2\n1,2\n2,2\n", "the first line of .* has numbers instead of the columns' names"),
         (
             b"a,1850,1860\n1,2,3\n2,2,3\n",
             "has numbers instead of the columns' names .* with .* 3 columns; if not, put a letter",

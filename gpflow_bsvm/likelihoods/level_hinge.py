@@ -26,15 +26,6 @@ from .maximum import favoured
 _FARTHEST = 2.0
 
 
-def _centre(frequency: Any, number: int) -> AnyNDArray:
-    """:raise ValueError: unless there are `number` frequencies in (0, 1)."""
-    pi = np.atleast_1d(np.asarray(frequency, np.float64))
-    if pi.shape != (number,) or not ((pi > 0) & (pi < 1)).all():
-        what = "a number" if number == 1 else f"{number} numbers"
-        raise ValueError(f"the frequency must be {what} in (0, 1), got {frequency}")
-    return np.asarray(logit(pi) - np.clip(logit(pi), -_FARTHEST, _FARTHEST))
-
-
 class LevelHinges(Classification, HingeSum):
     """
     Base class of the likelihoods at every level. Each target y in {-1, +1} has one hinge per level,
@@ -43,7 +34,7 @@ class LevelHinges(Classification, HingeSum):
 
     scale: Any
     offset: Any = 0.0
-    centre: Any = 0.0
+    centre: Any = 0.0  #: of the levels, in logit t
 
     def __init__(
         self,
@@ -53,7 +44,6 @@ class LevelHinges(Classification, HingeSum):
         link: str = "integral",
         *,
         latent_dim: int = 1,
-        frequency: float | Sequence[float] | AnyNDArray | None = None,
         normalizer: bool = False,
         **shape: int | None,
     ) -> None:
@@ -63,7 +53,6 @@ class LevelHinges(Classification, HingeSum):
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; if None, `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
         :param latent_dim: number of targets.
-        :param frequency: of y = 1, for each target, see `OneVsRestLevelHinge`.
         :param normalizer: as in `Penalized`; so is `shape`.
         :raise ValueError: for invalid values.
         """
@@ -85,8 +74,6 @@ class LevelHinges(Classification, HingeSum):
         self.levels = levels
         self.link = link
         self._knots = levels.knots()
-        if frequency is not None:
-            self.centre = Parameter(_centre(frequency, latent_dim), trainable=False)
 
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
@@ -233,8 +220,13 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         :param frequencies: of the classes, [C], in (0, 1).
         :raise ValueError: for other frequencies.
         """
-        about = {"levels": levels, "link": link, "frequency": frequencies}
-        super().__init__(num_classes, penalty, bound, about=about)
+        super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
+        C = self.num_classes
+        pi = np.full(C, 0.5) if frequencies is None else np.asarray(frequencies, np.float64)
+        if pi.shape != (C,) or not ((pi > 0) & (pi < 1)).all():
+            raise ValueError(f"frequencies must be {C} numbers in (0, 1), got {frequencies}")
+        centre = logit(pi) - np.clip(logit(pi), -_FARTHEST, _FARTHEST)
+        self.centre = Parameter(centre, trainable=False)
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
