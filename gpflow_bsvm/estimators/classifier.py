@@ -61,7 +61,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         than one more wrong row would cost it; for kernel="linear", the hinge. There are 17 levels
         (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
         Of several classes, those with less than 12 % of the rows have lower levels: see
-        `OneVsRestLevelHinge`.
+        `OneVsRestLevelHinge`. If one of two classes has less, the link is "stationary": see
+        `LevelHinge`.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
         that loss="auto" compares with levels has penalty 16. If a hinge of penalty 16 is chosen,

@@ -53,6 +53,10 @@ MOST_OUTERMOST = 6
 #: proportion, so that each level has the same weight.
 NUM_LEVELS = 17
 
+#: Of two classes, one with a smaller part of the rows is rare. Few levels are then below its
+#: probability, so with many rows the integral over levels becomes much too small.
+RARE = 0.12
+
 #: Deviation of the prior of linear weights' log variance: nearly flat, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
@@ -83,7 +87,7 @@ class Specification(NamedTuple):
     penalty: float = 1.0
     epsilon: float = 0.1
     levels: Levels = location_spread()
-    frequencies: tuple[float, ...] | None = None  #: of several classes, if known
+    frequencies: tuple[float, ...] | None = None  #: of the classes, if known
     learned: tuple[str, ...] = ()
     multi_class: str = "crammer_singer"
     bound: str = "exact"
@@ -115,6 +119,12 @@ class Specification(NamedTuple):
         """:return: the penalty that the priors assume; for levels, the penalty for 17 levels."""
         part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
         return part * self.penalty
+
+    @property
+    def link(self) -> str:
+        """:return: the link of levels for two classes, see `LevelHinge`."""
+        is_rare = self.frequencies is not None and min(self.frequencies) < RARE
+        return "stationary" if is_rare else "integral"
 
     @property
     def calibrates(self) -> bool:
@@ -169,7 +179,7 @@ def _make_likelihood(spec: Specification) -> Likelihood:
             number, spec.penalty, spec.bound, spec.levels, frequencies=spec.frequencies
         )
     if spec.loss == "levels":
-        return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels)
+        return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels, spec.link)
     if number > 2:
         return MULTI_CLASS[spec.multi_class](number, spec.penalty, spec.bound)
     return likelihoods.Hinge(spec.penalty, spec.bound)

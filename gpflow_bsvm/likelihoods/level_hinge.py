@@ -147,9 +147,11 @@ class LevelHinge(LevelHinges):
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-    a proper Bernoulli distribution; for link="stationary" see `log_odds`. `scale` and `offset` of
-    logit P are 1 and 0 unless calibrated. `levels` defines the g_q: `location_spread` (Q = 2 or 1),
-    or custom W and b, such as W = I and b = 0 for levels that share only their prior.
+    a proper Bernoulli distribution. If few levels are below the frequency of a rare class, as with
+    2 % of the rows, this P may become much too small; with link="stationary" (see `log_odds`) it
+    does not. `scale` and `offset` of logit P are 1 and 0 unless calibrated. `levels` defines the
+    g_q: `location_spread` (Q = 2 or 1), or custom W and b, such as W = I and b = 0 for levels that
+    share only their prior.
 
     See `BinaryLikelihood` for labels, and `HingeSum` for bounds and sites, which are exact if the
     g_q are independent under q, as models assume.

@@ -235,3 +235,23 @@ def test_a_score_does_not_merge_large_nullable_integers(moons):
     large = pd.Series(2**53 + y, dtype="Int64")
     classifier = fixed(num_inducing=10).fit(X, large)
     assert classifier.score(X, large) == (classifier.predict(X) == 2**53 + y).mean() < 1
+
+
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_rare_class_has_its_frequency_where_x_says_nothing(rng, rare):
+    """The integral over levels had a sixth of it: hardly a level was below it."""
+    y = np.where(np.arange(1000) < 20, rare, 1 - rare)
+    X = rng.permutation(np.linspace(-2, 2, len(y)))[:, None]
+    found = fixed(loss="levels", num_inducing=10).fit(X, y)
+    # Not exactly, because f also has a prior.
+    assert found.predict_proba(X)[:, rare].mean() == pytest.approx(0.02, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("number", "options", "link"),
+    [(8, {}, "stationary"), (16, {}, "integral"), (8, {"class_weight": "balanced"}, "integral")],
+)
+def test_the_link_is_stationary_if_a_class_has_less_than_12_percent(rng, number, options, link):
+    X = rng.normal(size=(100, 2))
+    found = fixed(loss="levels", num_inducing=5, **options).fit(X, np.arange(100) < number)
+    assert found.model_.likelihood.link == link
