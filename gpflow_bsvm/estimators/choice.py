@@ -53,6 +53,9 @@ NO_WORSE = 1.0
 #: adapted to the few inducing points; so both get more points. Compared with levels, it has no
 #: such advantage.
 NOT_LEARNED = 2.0
+#: The stationary link of a rare class needs at most this many nats less than the integral, which
+#: suits fits to parts of the rows better than fits to all.
+STATIONARY = 3.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
 
@@ -259,8 +262,8 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     Multiply all learned lengthscales by the factor with the best predictions for held-out rows,
-    using more inducing points (`SCALE_GROWTH`). Also fit the temperature of `OneVsRestLevelHinge`,
-    if calibrate="auto".
+    using more inducing points (`SCALE_GROWTH`). If calibrate="auto", also fit the temperature of
+    `OneVsRestLevelHinge`; with other levels and a rare class, choose the link.
     """
     if not lengthscales(model):
         return
@@ -286,6 +289,16 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     assign(_mean_scale(score))
     if spec.calibrate == "auto" and isinstance(model.likelihood, OneVsRestLevelHinge):
         refits.temper(model.likelihood)
+    elif spec.calibrate == "auto" and getattr(model.likelihood, "link", None) == "stationary":
+        _choose_link(model.likelihood, refits)
+
+
+def _choose_link(levels: Any, refits: held_out.Refits) -> None:
+    """Replace the stationary link by the integral if left-out rows clearly prefer it."""
+    stationary = refits.density(levels)
+    levels.link = "integral"
+    if refits.density(levels) < stationary + STATIONARY:
+        levels.link = "stationary"
 
 
 def _denser(spec: Specification, model: BSVM, data: Data) -> Specification:
@@ -326,7 +339,7 @@ def chosen_model(
     chosen = content["loss"], content["penalty"]
     is_steepest = len({one.penalty for one in among}) > 1 and chosen == HINGES[-1][:2]
     steeper = is_steepest and spec.inference is None  # other algorithms may never converge
-    spec = spec._replace(loss=chosen[0], penalty=chosen[1], steeper=steeper)
+    spec = spec._replace(loss=chosen[0], penalty=chosen[1], link=content["link"], steeper=steeper)
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
         variable.assign(value)
@@ -342,6 +355,7 @@ def _choice(spec: Specification, among: Sequence[Candidate], data: Data) -> dict
     return {
         "loss": spec.loss,
         "penalty": float(spec.penalty),
+        "link": getattr(begun.model.likelihood, "link", spec.link),
         "Z": _inducing_points(begun.model),
         "variables": [variable.numpy() for variable in begun.model.variables],
         "learned": begun.history and vars(begun.history),

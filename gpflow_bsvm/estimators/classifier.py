@@ -26,7 +26,7 @@ from .choice import Candidate, candidates
 from .columns import Scored
 from .labels import Encoding
 from .large import Survey
-from .specification import Data, Specification, frequencies_of, levels_for, specify
+from .specification import Data, Specification, frequencies_of, levels_for, link_for, specify
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -61,8 +61,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         than one more wrong row would cost it; for kernel="linear", the hinge. There are 17 levels
         (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
         Of several classes, those with less than 12 % of the rows have lower levels: see
-        `OneVsRestLevelHinge`. If one of two classes has less, the link is "stationary": see
-        `LevelHinge`.
+        `OneVsRestLevelHinge`. If one of two (or of ordered) classes has less, the link is
+        "stationary", unless held-out rows prefer the integral: see `LevelHinge`.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
         that loss="auto" compares with levels has penalty 16. If a hinge of penalty 16 is chosen,
@@ -189,11 +189,12 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
                 f"the hinge of Crammer and Singer has no bound {self.bound!r} here: use "
                 'multi_class="ovr" or loss="levels", or leave bound at "exact"'
             )
-        C = len(self.classes_)
+        frequencies = frequencies_of(data, len(self.classes_))
         spec = specify(self, seed)._replace(
-            num_classes=C,
+            num_classes=len(self.classes_),
             levels=levels_for(float(data[2].sum())),
-            frequencies=frequencies_of(data, C),
+            link=link_for(frequencies),
+            frequencies=frequencies,
         )
         if self._ordinal and len(self.classes_) > 2:
             spec = spec._replace(learned=("thresholds",), loss="levels")

@@ -53,8 +53,8 @@ MOST_OUTERMOST = 6
 #: proportion, so that each level has the same weight.
 NUM_LEVELS = 17
 
-#: Of two classes, one with a smaller part of the rows is rare. Few levels are then below its
-#: probability, so with many rows the integral over levels becomes much too small.
+#: A class with a smaller part of the rows is rare. Few levels are below its probability, so with
+#: many rows the integral over levels may become much too small.
 RARE = 0.12
 
 #: Deviation of the prior of linear weights' log variance: nearly flat, but it excludes infinity.
@@ -69,6 +69,7 @@ class Specification(NamedTuple):
     Options of training for C classes or for numbers, named as in the estimators.
 
     :ivar levels: the levels of the loss "levels".
+    :ivar link: their link, for two classes or ordered classes.
     :ivar learned: names of the likelihood's learned parameters.
     :ivar linear: whether f is exactly linear; `num_inducing` is then ignored.
     :ivar kernel: the initial kernel, which is copied; None: a default kernel.
@@ -87,6 +88,7 @@ class Specification(NamedTuple):
     penalty: float = 1.0
     epsilon: float = 0.1
     levels: Levels = location_spread()
+    link: str = "integral"
     frequencies: tuple[float, ...] | None = None  #: of the classes, if known
     learned: tuple[str, ...] = ()
     multi_class: str = "crammer_singer"
@@ -119,12 +121,6 @@ class Specification(NamedTuple):
         """:return: the penalty that the priors assume; for levels, the penalty for 17 levels."""
         part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
         return part * self.penalty
-
-    @property
-    def link(self) -> str:
-        """:return: the link of levels for two classes, see `LevelHinge`."""
-        is_rare = self.frequencies is not None and min(self.frequencies) < RARE
-        return "stationary" if is_rare else "integral"
 
     @property
     def calibrates(self) -> bool:
@@ -165,6 +161,11 @@ def frequencies_of(data: Data, num_classes: int) -> tuple[float, ...] | None:
     return tuple((counts + 1) / (counts + 1).sum()) if counts.all() else None
 
 
+def link_for(frequencies: tuple[float, ...] | None) -> str:
+    """:return: the link of levels for classes with these frequencies, see `LevelHinge`."""
+    return "stationary" if frequencies and min(frequencies) < RARE else "integral"
+
+
 def _make_likelihood(spec: Specification) -> Likelihood:
     """:return: the likelihood for numbers, or for one, two or more classes."""
     number = spec.num_classes
@@ -173,7 +174,7 @@ def _make_likelihood(spec: Specification) -> Likelihood:
     if spec.loss == "one_class":
         return likelihoods.OneClass(spec.penalty, spec.bound)
     if spec.multi_class == "ordinal" and number > 2:
-        return likelihoods.Ordinal(number, spec.penalty, spec.bound)
+        return likelihoods.Ordinal(number, spec.penalty, spec.bound, link=spec.link)
     if spec.loss == "levels" and number > 2:
         return likelihoods.OneVsRestLevelHinge(
             number, spec.penalty, spec.bound, spec.levels, frequencies=spec.frequencies

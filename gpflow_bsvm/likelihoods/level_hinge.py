@@ -109,14 +109,19 @@ class LevelHinges(Classification, HingeSum):
 
         :return: scale * logit P + offset, for each of the G targets.
         """
-        if self.link == "stationary":
-            variance = self._seen_through(Fvar, np.square(self.W))
-            h = self.functions(Fmu)
-            yes, no = log_slopes(self._costs(h.dtype), h, variance)
-        else:
-            yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
-            yes += self.centre
-        return self.scale * (yes - no) + self.offset
+        odds = self._odds(self.by_target(Fmu), self.by_target(Fvar))
+        return self.scale * odds + self.offset
+
+    @check_shapes("Fmu: [batch..., Q]", "Fvar: [batch..., Q]", "return: [...]")
+    def _odds(self, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0) -> tf.Tensor:
+        """:return: logit P(y = 1), without calibration, if functions must exceed a threshold."""
+        if self.link == "integral":
+            yes, no = log_probabilities(self._knots, Fmu, Fvar, threshold)
+            return yes - no + self.centre
+        W = self.levels.W
+        knots = (self._costs(Fmu.dtype), self.levels.b, W, np.square(W))
+        yes, no = log_slopes(knots, Fmu, Fvar, threshold)
+        return yes - no
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
@@ -271,12 +276,13 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         penalty: float = 2.0,
         bound: str = "exact",
         levels: Levels | None = None,
+        link: str = "integral",
         *,
         thresholds: Sequence[float] | None = None,
     ) -> None:
         """
         :param num_classes: C, at least 2; or, as in GPflow, the bin edges (`thresholds`).
-        :param penalty: as in `LevelHinge`; so are `bound` and `levels`.
+        :param penalty: as in `LevelHinge`; so are `bound`, `levels` and `link`.
         :param thresholds: [C-1], increasing initial values; if None, two margins apart.
         :raise ValueError: for invalid values.
         """
@@ -286,7 +292,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
                 raise ValueError("bin edges define the thresholds: leave out thresholds=...")
             thresholds = C
             C = np.size(C) + 1
-        super().__init__(C, penalty, bound, about={"levels": levels, "latent_dim": 1})
+        about = {"levels": levels, "link": link, "latent_dim": 1}
+        super().__init__(C, penalty, bound, about=about)
         number = C - 1
         start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
         theta = np.asarray(start, np.float64)
@@ -325,8 +332,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = k) at q(g) = N(Fmu, Fvar), [..., C]."""
         Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
-        yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
-        odds = self.scale * (yes - no)  # of y >= k, [..., C-1], falling with k
+        # of y >= k, [..., C-1], falling with k
+        odds = self.scale * self._odds(Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
         # Subtract at the nearer end, so that small probabilities are accurate.
         above = tf.sigmoid(odds)
         below = tf.sigmoid(-odds)

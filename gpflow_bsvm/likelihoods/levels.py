@@ -149,23 +149,33 @@ def check_levels(t: AnyNDArray) -> None:
         raise ValueError(f"levels must increase within (0, 1), as (0.2, 0.8), got {t.tolist()}")
 
 
-@check_shapes(
-    "t: [broadcast batch..., T]",
-    "mean: [batch..., T]",
-    "variance: [batch..., T]",
-    "return[all]: [batch...]",
-)
-def log_slopes(t: TensorType, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+@check_shapes("Fmu: [batch..., Q]", "Fvar: [batch..., Q]", "return[all]: [...]")
+def log_slopes(
+    knots: Sequence[TensorType], Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
+) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param mean: means of the functions at t; variance: their variances.
-    :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
-        up to a factor, the derivative of the expected loss of y = 0 and the negative derivative of
-        the loss of y = 1 with respect to a shift of all functions. Both are accurate even if small.
+    :param knots: t [..., T], b [T], W and W^2 [T, Q].
+    :param threshold: subtracted from the functions; broadcasts with Fmu without its last axis.
+    :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), with
+        mean m_k and deviation s_k of the function at t_k: up to a factor, the derivative of the
+        expected loss of y = 0 and the negative derivative of the loss of y = 1 with respect to a
+        shift of all functions. Both are accurate even if small.
     """
-    s = tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
-    rising = normal_log_cdf((1 + mean) / s) + tf.math.log(tf.cast(t, s.dtype))
-    falling = normal_log_cdf((1 - mean) / s) + tf.math.log1p(-tf.cast(t, s.dtype))
+    t, mean, s = _functions(knots, Fmu, Fvar, threshold)
+    rising = normal_log_cdf((1 + mean) / s) + tf.math.log(t)
+    falling = normal_log_cdf((1 - mean) / s) + tf.math.log1p(-t)
     return tf.reduce_logsumexp(rising, axis=-1), tf.reduce_logsumexp(falling, axis=-1)
+
+
+def _functions(
+    knots: Sequence[TensorType], Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any
+) -> tuple[tf.Tensor, ...]:
+    """:return: t, and mean and deviation of f_t - threshold, [..., T]."""
+    t, b, W, W2 = (tf.convert_to_tensor(part, Fmu.dtype) for part in knots)
+    least = tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
+    mean = b + tf.einsum("...q,jq->...j", Fmu, W) - least
+    variance = tf.einsum("...q,jq->...j", Fvar, W2)
+    return t, mean, tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
 
 
 @check_shapes("Fmu: [batch..., Q]", "Fvar: [batch..., Q]", "return[all]: [...]")
@@ -177,11 +187,8 @@ def log_probabilities(
     :param threshold: y = 1 if f_t exceeds it; broadcasts with Fmu without its last axis.
     :return: log P(y = 1) and log P(y = 0), both accurate for small probabilities.
     """
-    t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
-    least = tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
-    mean = b + tf.einsum("...q,jq->...j", Fmu, W) - least
-    variance = tf.maximum(tf.einsum("...q,jq->...j", Fvar, W2), VARIANCE_FLOOR)
-    above, below = mean_normal_cdf(mean * tf.math.rsqrt(variance))
+    t, mean, s = _functions(knots, Fmu, Fvar, threshold)
+    above, below = mean_normal_cdf(mean / s)
     dt = t[1:] - t[:-1]
     tiny = np.finfo(Fmu.dtype.as_numpy_dtype).tiny  # log 0 would have NaN gradients
     sums = (tf.linalg.matvec(part, dt) for part in (above, below))

@@ -229,6 +229,13 @@ class Refits:
         source = ArraySource(X, Y, weight[:, None], chunk_rows(model))
         return Refit(model, source, sites, TOL)
 
+    def density(self, link: Any) -> float:
+        """:return: the sum of log densities of the best model's left-out rows, with this link."""
+        X, Y, weight = self._data
+        rows = self._left_out
+        log_p = compiled_log_density.bind(link)(X[rows], *self._best[1], Y[rows])
+        return float(weight[rows] @ log_p.numpy())
+
     def temper(self, link: Any) -> None:
         """
         Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to s^(n / (n +

@@ -49,7 +49,9 @@ WRONG = {
     "total": lambda: total(ROWS.features, Marginals(ones(N + 1, L), ones(N + 1, L))),
     "sum_sites": lambda: sum_sites(ROWS, Sites(ones(N, L), ones(N, L + 1))),
     "maximum": lambda: maximum(ones(N, 3), ones(N, 2)),
-    "log_slopes": lambda: log_slopes(np.array([0.2, 0.8]), ones(N, 3), ones(N, 3)),
+    "log_slopes": lambda: log_slopes(
+        [[0.2, 0.8], [0.0, 0.0], *ones(2, 2, 3)], ones(N, 3), ones(N, 2)
+    ),
     "sites": lambda: Hinge().sites(ones(N, 1), ones(N, 1), ones(N, 2), ones(N, 1)),
     "probabilities": lambda: Hinge().probabilities(ones(N, 1), ones(N - 1, 1)),
     "assign_natural": lambda: make_model(make_data()).assign_natural(Natural(Q.h, Q.P[:1])),

@@ -338,6 +338,19 @@ def test_many_rows_and_ordered_classes_are_not_tempered(
     assert model.likelihood.scale.numpy() == 1
 
 
+@pytest.mark.parametrize(("lead", "link"), [(2.9, "stationary"), (3.1, "integral")])
+def test_the_stationary_link_stays_unless_it_is_three_nats_behind(
+    stripes, spec, monkeypatch, lead, link
+):
+    monkeypatch.setattr(choice, "SCALES", (1.0,))
+    nats = {"stationary": 0.0, "integral": lead}
+    monkeypatch.setattr(held_out.Refits, "density", lambda _, levels: nats[levels.link])
+    given = {"num_inducing": 5, "link": "stationary"}
+    assert chosen(spec, few_of(stripes), **given).likelihood.link == link
+    kept = chosen(spec, few_of(stripes), **given, calibrate=False)
+    assert kept.likelihood.link == "stationary"
+
+
 @pytest.mark.parametrize("num_rows", [1, 100, 719, 721, 1957, 1959, 1e9])
 def test_levels_reach_as_far_as_rows_can_tell(num_rows):
     levels = levels_for(num_rows)

@@ -143,6 +143,16 @@ def test_rare_classes_have_their_frequencies_where_x_says_nothing(rng):
     np.testing.assert_allclose(found.predict_proba(X).mean(axis=0)[1:], 0.02, rtol=0.3)
 
 
+def test_ordered_rare_classes_have_their_frequencies_where_x_says_nothing(rng):
+    """All but the second had less than a thousandth of the probability."""
+    y = np.repeat(np.arange(4), [10, 450, 25, 15])
+    X = rng.permutation(np.linspace(-2, 2, len(y)))[:, None]
+    found = fixed(multi_class="ordinal", loss="levels", penalty=2.0, num_inducing=10).fit(X, y)
+    expected = np.bincount(y) / len(y)
+    # Not exactly, because f also has a prior.
+    np.testing.assert_allclose(found.predict_proba(X).mean(axis=0), expected, rtol=0.1)
+
+
 def test_without_rows_of_a_class_its_frequency_is_unknown(rng):
     """Batches of a stream may be sorted by class."""
     X = rng.normal(size=(20, 2))

@@ -10,6 +10,7 @@ from gpflow_bsvm.likelihoods import (
     LevelHinge,
     Levels,
     OneVsRestLevelHinge,
+    Ordinal,
     location_spread,
 )
 
@@ -86,6 +87,15 @@ def test_of_several_classes_it_is_that_of_each(rng):
     p = [alone.probabilities(m[:, c : c + 2], v[:, c : c + 2]) for c in (0, 2, 4)]
     p = np.hstack(p) / np.sum(p, axis=0)
     np.testing.assert_allclose(joint.probabilities(m, v), p, rtol=1e-12)
+
+
+def test_of_ordered_classes_it_is_that_of_each_threshold(rng):
+    theta = np.array([-1.3, 0.2, 2.5])
+    m, v = rng.normal(size=(5, 2)), rng.uniform(0.1, 1, (5, 2))
+    above = [LevelHinge(link="stationary").probabilities(m - [t, 0], v) for t in theta]
+    expected = -np.diff(np.hstack([np.ones((5, 1)), *above, np.zeros((5, 1))]))
+    found = Ordinal(4, link="stationary", thresholds=theta).probabilities(m, v)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
 
 
 def test_with_frequencies_each_class_has_its_own_levels(rng):
