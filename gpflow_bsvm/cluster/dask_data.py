@@ -167,8 +167,8 @@ def _distinct(column: Any) -> list[Any]:
 
 
 def is_of_dask(X: Any) -> bool:
-    """:return: True if Dask computes X."""
-    return hasattr(X, "__dask_graph__")
+    """:return: True if Dask computes X; False for xarray's arrays in memory, for instance."""
+    return "dask" in sys.modules and bool(sys.modules["dask"].is_dask_collection(X))
 
 
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
@@ -193,7 +193,7 @@ def _of_arrays(X: Any, Y: Any, weight: Any) -> DaskReader:
     array = require("dask.array", extra="dask")
     if not isinstance(X, array.Array) or X.ndim != 2:
         what = f"shape {X.shape}" if isinstance(X, array.Array) else type(X).__name__
-        raise ValueError(f"X must be a Dask array [N, D], got {what}")
+        raise ValueError(f"X must be a Dask array [N, D], such as xarray's X.data, got {what}")
     X = X.rechunk({1: -1})
     beside = [_beside(X, one, name) for one, name in ((Y, "Y"), (weight, "sample_weight"))]
     none = [None] * X.numblocks[0]

@@ -72,8 +72,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
         "ovr" (one-vs-rest); levels are always one-vs-rest. "ordinal", for ordered classes: levels
-        of one function with learned thresholds (`Ordinal`). Labels must then be numbers or an
-        ordered pandas Categorical.
+        of one function with learned thresholds (`Ordinal`). Labels must then be numbers, an
+        ordered pandas Categorical or a Polars Enum.
     :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
         rows, but at least 2000 and at most 5000 (fewer with many classes). It is learned again if
         held-out rows select another loss or, with more than 1700 rows, another penalty. If they

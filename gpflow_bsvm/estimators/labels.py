@@ -129,10 +129,11 @@ def check_order(classes: AnyNDArray, advice: str) -> None:
 
 
 def stated_order(y: Any) -> AnyNDArray | None:
-    """:return: the categories of an ordered pandas Categorical, in order; None for other labels."""
+    """:return: categories, in order, of an ordered pandas Categorical or a Polars Enum, or None."""
     y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") else y
     dtype: Any = getattr(y, "dtype", None)
-    return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None
+    ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
+    return np.asarray(dtype.categories) if ordered else None
 
 
 def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDArray:

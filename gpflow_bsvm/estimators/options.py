@@ -109,8 +109,8 @@ SAID = {
         "penalty in units of 1 / y, epsilon in units of y; begin partial_fit with all kinds of y"
     ),
     "all inducing points are many lengthscales apart": (
-        "the rows are many lengthscales of the kernel apart, so nothing can be predicted "
-        "between them: give a kernel=... with larger lengthscales, and leave standardize=True"
+        "the inducing points are many lengthscales apart, so nothing can be predicted "
+        "between them: use a larger num_inducing or lengthscales, and leave standardize=True"
     ),
     "all inducing points are perfectly correlated": (
         "the kernel hardly distinguishes rows, so predictions are the same for all: give a "

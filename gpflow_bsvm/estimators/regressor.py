@@ -101,12 +101,11 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
         :return: the center [N]; with `return_std` also the standard deviation of y, with noise.
         """
         mean, variance = self._ask(predict_marginals, X)
-        no_columns = np.zeros((len(mean), 0))
-        mean, variance = self.model_.likelihood.predict_mean_and_var(no_columns, mean, variance)
-        mean = np.asarray(mean)[:, 0] * self.y_scale_ + self.y_center_
+        center = mean[:, 0] * self.y_scale_ + self.y_center_
         if not return_std:
-            return mean
-        return mean, np.sqrt(np.asarray(variance)[:, 0]) * self.y_scale_
+            return center
+        noise = float(self.model_.likelihood.noise_variance)
+        return center, np.sqrt(variance[:, 0] + noise) * self.y_scale_
 
     def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> AnyNDArray:
         """

@@ -217,6 +217,20 @@ def test_bad_data_as_a_whole(client, arrays):
         EXACT.run(model, on_cluster(np.column_stack([X, Y]), Y))
 
 
+def test_xarray_is_of_dask_only_if_dask_computes_it(arrays):
+    xarray = pytest.importorskip("xarray")
+    X, Y = (xarray.DataArray(array) for array in (arrays[0], arrays[1][:, 0]))
+    classifier = gb.BSVMClassifier(
+        loss="levels", penalty=2.0, learn_kernel=False, num_inducing=5
+    ).fit(X, Y)
+    expected = classifier.predict_proba(arrays[0])
+    np.testing.assert_array_equal(classifier.predict_proba(X), expected)
+    lazy = X.chunk()
+    np.testing.assert_allclose(classifier.predict_proba(lazy.data), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"such as xarray's X.data, got DataArray"):
+        classifier.predict_proba(lazy)
+
+
 @pytest.mark.parametrize("kind", [str, object])
 def test_words_as_labels_need_a_frame(arrays, kind):
     words = da.from_array(np.where(arrays[1][:, 0] > 0, "yes", "no").astype(kind), chunks=(CUTS,))

@@ -12,6 +12,7 @@ from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.estimators.labels import stated_order
 from gpflow_bsvm.estimators.training import first_thresholds
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
 
@@ -65,6 +66,13 @@ def test_the_order_of_an_ordered_categorical_is_that_of_the_classes(grades, numb
     assert found.classes_.tolist() == ORDER
     np.testing.assert_allclose(found.predict_proba(frame), numbered.predict_proba(X), atol=1e-12)
     assert (found.predict(frame) == np.array(ORDER)[numbered.predict(X)]).all()
+
+
+def test_a_polars_enum_states_an_order():
+    polars = pytest.importorskip("polars")
+    y = polars.Series(["a", "b"], dtype=polars.Enum(["b", "c", "a"]))
+    assert stated_order(y).tolist() == ["b", "c", "a"]
+    assert stated_order(y.cast(polars.Categorical)) is None
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Categorical, as_series])

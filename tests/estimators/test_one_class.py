@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 from scipy.stats import norm
+from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
@@ -92,3 +93,9 @@ def test_numpys_global_generator_is_not_used():
     before = str(generator.get_state(legacy=False))
     OneClassBSVM(random_state=0).fit(grid(5))
     assert str(generator.get_state(legacy=False)) == before
+
+
+def test_a_warning_of_few_inducing_points_says_so():
+    X, _ = make_moons(200, noise=0.2, random_state=0)
+    with pytest.warns(UserWarning, match="the inducing points are many .* a larger num_inducing"):
+        OneClassBSVM(num_inducing=10).fit(X)

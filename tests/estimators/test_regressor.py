@@ -83,6 +83,13 @@ def test_it_is_a_model_of_standardised_numbers(friedman):
     assert (np.diff(q) > 0).all()
 
 
+def test_the_center_needs_no_noise(friedman, monkeypatch):
+    regressor = BSVMRegressor(**FIXED).fit(*friedman)
+    center, _ = regressor.predict(friedman[0], return_std=True)
+    monkeypatch.delattr(EpsilonInsensitive, "noise_variance")
+    np.testing.assert_array_equal(regressor.predict(friedman[0]), center)
+
+
 @pytest.mark.slow
 def test_units_of_y_do_not_matter(friedman):
     X, y = friedman
