@@ -9,6 +9,7 @@ import pytest
 from helpers import fixed_classifier as fixed
 from sklearn.datasets import make_moons
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.metrics import get_scorer
 
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
@@ -65,6 +66,15 @@ def test_the_order_of_an_ordered_categorical_is_that_of_the_classes(grades, numb
     assert found.classes_.tolist() == ORDER
     np.testing.assert_allclose(found.predict_proba(frame), numbered.predict_proba(X), atol=1e-12)
     assert (found.predict(frame) == np.array(ORDER)[numbered.predict(X)]).all()
+
+
+def test_scikit_learn_scores_the_codes_of_ordered_words(grades):
+    """It sorts words: with these, it would compare the columns of other classes."""
+    X, words, numbers = grades
+    codes = pd.Categorical(words, ORDER, ordered=True).codes
+    found = ordinal().fit(X, codes)
+    own = np.log(found.predict_proba(X)[np.arange(90), numbers]).mean()
+    np.testing.assert_allclose(get_scorer("neg_log_loss")(found, X, codes), own)
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Categorical, as_series])
