@@ -239,9 +239,9 @@ class Blocks(Reader):
         """
         if isinstance(blocks, Iterator):
             raise TypeError(
-                f"a {type(blocks).__name__} can be read only once, and a fit takes several passes: "
-                "give a list of blocks, an object whose iter() starts anew, or the function that "
-                "makes the generator, as gpflow_bsvm.data.Blocks(function)"
+                f"this {type(blocks).__name__} can be read only once, and a fit takes several "
+                "passes: give a list of blocks, a tf.data.Dataset without iter(), or the function "
+                "that makes the generator, as gpflow_bsvm.data.Blocks(function)"
             )
         self._blocks = blocks
         self.known_rows = num_rows

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow import Parameter
 from gpflow.base import AnyNDArray
-from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, Sum
+from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, Periodic, Sum
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.projection import check_codes, parts_of, values_of
+from ..engine.structure import copied
 from ..models.linear import WeightKernel
 from ..notices import warn
 from .labels import with_numpy_type
@@ -92,6 +95,22 @@ def _added(fill: AnyNDArray | None) -> str:
         f"{number} on: give the kernel active_dims=range({number}), or lengthscales for the new "
         "columns)"
     )
+
+
+def on_scaled_columns(kernel: Kernel, scaler: StandardScaler | None) -> Kernel:
+    """:return: a copy of a user's kernel, with periods in units of scaled columns."""
+    kernel = copied(kernel)
+    if scaler is None:
+        return kernel
+    for part in [part for part in parts_of(kernel) if isinstance(part, Periodic)]:
+        old = part.period
+        scale = scaler.scale_[columns_of(part, len(scaler.scale_))]
+        unit = tf.constant(1 / scale, old.dtype)
+        part.period = Parameter(unit * old, transform=old.transform, trainable=old.trainable)
+        if old.prior is not None:
+            scaled = tfp.bijectors.Scale(unit)
+            part.period.prior = tfp.distributions.TransformedDistribution(old.prior, scaled)
+    return kernel
 
 
 def shift_and_scale(

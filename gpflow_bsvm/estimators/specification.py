@@ -19,6 +19,7 @@ from ..likelihoods import Levels, location_spread
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
+from .columns import on_scaled_columns
 from .stages import NOWHERE, Stages
 
 #: Hinges for more than two classes, named as in scikit-learn's `LinearSVC`.
@@ -133,12 +134,14 @@ def specify(estimator: Any, seed: int) -> Specification:
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
     given = {name: getattr(estimator, name) for name in shared if hasattr(estimator, name)}
     grow = estimator.num_inducing == "auto"
+    kernel = estimator.kernel
+    own = isinstance(kernel, Kernel)
     return Specification(
         **given,
         num_inducing=FIRST_INDUCING if grow else int(estimator.num_inducing),
         grow=grow,
-        linear=isinstance(estimator.kernel, str),
-        kernel=None if isinstance(estimator.kernel, str) else estimator.kernel,
+        linear=isinstance(kernel, str),
+        kernel=on_scaled_columns(kernel, estimator.scaler_) if own else None,
         seed=seed,
     )
 

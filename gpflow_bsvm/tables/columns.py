@@ -21,6 +21,7 @@ pandas = Later("pandas", "files")
 #: The mark of a column of true and false, which are read as 1 and 0.
 TRUTH = "true and false"
 _ADVICE = "give na_values=[...] if it means a missing value, else correct the file"
+_NEW_WORD = "give na_values=[...] to treat it as missing, or fit again to rows that hold it"
 
 
 class Column(NamedTuple):
@@ -94,7 +95,7 @@ class Column(NamedTuple):
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
         known = dict.fromkeys([None, *self.missing], np.nan)
         known |= {word: place for place, word in enumerate(words)}
-        what = f"is not one of the words {shortened(words)}"
+        what = f"is not one of the words {shortened(words)}: {_NEW_WORD}"
         number = self._places(texts, known, what, origin)[:, None]
         return np.where(np.isnan(number), np.nan, number == np.arange(len(words)))
 

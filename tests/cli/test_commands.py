@@ -159,6 +159,7 @@ def test_what_is_compared_can_be_trained(folder, capsys):
     assert run(*given) == 2
     error = capsys.readouterr().err
     assert "german.csv, row 7: 'green' in column 'colour' is not one of the words 'blue'" in error
+    assert "give --na-values to treat it as missing, or fit again to rows that hold it" in error
 
 
 def test_errors_about_files_come_before_tensorflow(folder):

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import tensorflow as tf
 from helpers import make_model
 from kinds_of_rows import (
     Anew,
@@ -201,6 +202,11 @@ def test_texts_that_are_no_numbers(data, tmp_path):
             lambda d: (block for block in block_list(d)),
             TypeError,
             "generator can be read only once",
+        ),
+        (
+            lambda d: iter(tf.data.Dataset.from_tensors(d)),
+            TypeError,
+            "this OwnedIterator can .* a tf.data.Dataset without iter",
         ),
         (lambda d: Anew(iter(block_list(d))), ValueError, "ended after 0 rows, .* had 200"),
         (lambda d: Anew([]), ValueError, "is empty"),

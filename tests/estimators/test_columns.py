@@ -4,6 +4,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 from gpflow.kernels import (
     ChangePoints,
     Constant,
@@ -19,11 +20,12 @@ from helpers import fixed_classifier as fixed
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.feature_selection import RFECV, SelectFromModel
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
-from gpflow_bsvm.estimators.columns import unscaled_columns
+from gpflow_bsvm.estimators.columns import on_scaled_columns, unscaled_columns
 from gpflow_bsvm.estimators.specification import Specification, centres
 
 
@@ -83,6 +85,32 @@ def test_locations_of_change_points_are_in_units_of_X(groups):
     X, y = 100 + 10 * groups[0][:, :1], (groups[0][:, 0] > 0.5).astype(int)
     kernel = ChangePoints([Matern32(), Matern12()], locations=[105.0])
     assert fixed(kernel=kernel, num_inducing=10).fit(X, y).scaler_.scale_ == 1.0
+
+
+def test_a_period_is_in_units_of_X():
+    """A period in deviations of X had given nearly equal predictions for all rows."""
+    X = 5 + np.array([3.0, 0.2]) * np.random.default_rng(0).normal(size=(60, 2))
+
+    def fitted(X, period, **options):
+        kernel = Periodic(SquaredExponential(), period=period) + Linear()
+        options = {"penalty": 5.0, "epsilon": 0.1, "learn_kernel": False} | options
+        return BSVMRegressor(kernel, num_inducing=20, **options).fit(X, y)
+
+    y = np.sin(X[:, 0]) + X[:, 1]
+    found = fitted(X, 2 * np.pi)
+    seen = found.as_model_sees(X)
+    by_hand = fitted(seen, 2 * np.pi / X.std(axis=0), standardize=False)
+    np.testing.assert_allclose(found.predict(X), by_hand.predict(seen), rtol=1e-9)
+
+
+def test_the_prior_of_a_period_is_in_units_of_X():
+    kernel = Periodic(SquaredExponential(active_dims=[1]), period=24.0)
+    kernel.period.prior = tfp.distributions.Gamma(np.float64(5.0), np.float64(0.2))
+    found = on_scaled_columns(kernel, StandardScaler().fit(np.diag([1.0, 40.0])))
+    np.testing.assert_allclose(found.period, [24 / 20])
+    expected = tfp.distributions.Gamma(np.float64(5.0), np.float64(0.2 * 20)).log_prob(24 / 20)
+    np.testing.assert_allclose(found.period.prior.log_prob(found.period), [expected])
+    assert kernel.period.numpy() == 24.0
 
 
 @pytest.mark.parametrize("options", [{}, {"standardize": False}, {"impute": True}])

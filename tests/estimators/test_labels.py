@@ -9,6 +9,7 @@ import pytest
 from helpers import fixed_classifier as fixed
 from sklearn.datasets import make_moons
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.metrics import get_scorer
 
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
@@ -73,6 +74,15 @@ def test_a_polars_enum_states_an_order():
     y = polars.Series(["a", "b"], dtype=polars.Enum(["b", "c", "a"]))
     assert stated_order(y).tolist() == ["b", "c", "a"]
     assert stated_order(y.cast(polars.Categorical)) is None
+
+
+def test_scikit_learn_scores_the_codes_of_ordered_words(grades):
+    """It sorts words: with these, it would compare the columns of other classes."""
+    X, words, numbers = grades
+    codes = pd.Categorical(words, ORDER, ordered=True).codes
+    found = ordinal().fit(X, codes)
+    own = np.log(found.predict_proba(X)[np.arange(90), numbers]).mean()
+    np.testing.assert_allclose(get_scorer("neg_log_loss")(found, X, codes), own)
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Categorical, as_series])

@@ -3,6 +3,7 @@
 import warnings
 from decimal import Decimal
 
+import gpflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -148,6 +149,15 @@ def test_labels_without_noise(function):
     # The noise that is learned has a floor, in deviations of y.
     np.testing.assert_allclose(regressor.predict(x), y, atol=3e-3 * y.std())
     assert told and all("y has almost no noise" in one for one in told)
+
+
+def test_a_kernel_of_huge_variance_is_a_reason_for_rounded_error_bars():
+    x = np.linspace(0, 1e5, 60)[:, None]  # k(x, x) grows to 1e10
+    y = np.random.default_rng(0).normal(size=60)
+    options = {"standardize": False, "learn_kernel": False, "penalty": 1.0, "num_inducing": 5}
+    regressor = BSVMRegressor(gpflow.kernels.Linear() + gpflow.kernels.Constant(), **options)
+    told = told_by(lambda: regressor.fit(x, y))
+    assert any("or the kernel's variance is far larger than that of y" in one for one in told)
 
 
 @pytest.mark.slow
