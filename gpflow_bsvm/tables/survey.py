@@ -203,8 +203,7 @@ class Survey:
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
             none = f"give na_values={odd!r} if these are missing values, " if few else ""
-            what = "numbers" if self.fitting else "words"
-            raise self._refusal(what, odd[:3], _AS_DATES + none)
+            raise self._refusal("numbers" if self.fitting else "words", odd[:3], _AS_DATES + none)
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
     def _mark_of_times(self, texts: Any) -> str:
@@ -223,6 +222,8 @@ class Survey:
     def _of_words(self) -> Column:
         missing = self.missing_values(of_words=True)
         found = [value for value in self.seen if value not in missing]
+        if not found:  # such as an attribute of an ARFF file that is ? in every row
+            return Column(self.name, missing=self.missing)
         if self._reading.marks is not None and self.name not in self._reading.told_words:
             how = f"convert them to {self._known or 'numbers'}, as in training, "
             raise self._refusal("words", found[:1], how)
@@ -250,8 +251,7 @@ class Survey:
         """:return: True if all numbers without a point are below 1000, as in 1.755, 623."""
         if self._reading.is_prediction:  # decided in training
             return False
-        texts = [text for text in self.seen if text not in self._lost]
-        whole = [text.strip(" +-") for text in texts if "." not in text]
+        whole = [one.strip(" +-") for one in {*self.seen} - self._lost if "." not in one]
         return 0 < max(map(len, whole), default=0) <= 3
 
     def _check_words(self, texts: list[str]) -> None:

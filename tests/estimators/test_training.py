@@ -6,6 +6,7 @@ from functools import partial
 import gpflow
 import numpy as np
 import pytest
+from gpflow.utilities import parameter_dict
 
 from gpflow_bsvm.estimators import training
 from gpflow_bsvm.estimators.rough import lengthscales
@@ -15,6 +16,7 @@ from gpflow_bsvm.inducing_points import greedy_variance
 from gpflow_bsvm.inference import CAVI, History
 from gpflow_bsvm.notices import warn
 from gpflow_bsvm.prediction import calibrate
+from gpflow_bsvm.priors import default_kernel
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,19 @@ def test_a_kernel_that_tells_all_points_apart_keeps_all(Z):
 def rows(Z):
     X = np.random.default_rng(1).uniform(-1, 1, size=(60, 2))
     return X, (X.sum(axis=1, keepdims=True) > 0) * 1.0, np.ones(60)
+
+
+@pytest.mark.parametrize(
+    "num_rows, penalty", [(100, 0.16), (8, 0.16), (6, 0.25), (3, 1.0), (2, 1.0)]
+)
+def test_priors_in_regression_are_narrower_for_few_rows(num_rows, penalty):
+    """With 22 rows of 75 columns, they were so wide that f overfitted."""
+    X = np.random.default_rng(0).normal(size=(num_rows, 3))
+    found = make_model(Specification(loss="epsilon_insensitive"), X).kernel
+    expected = default_kernel(3, penalty=penalty)
+    for name, parameter in parameter_dict(expected).items():
+        prior = parameter_dict(found)[name].prior
+        assert prior.log_prob(0.7) == parameter.prior.log_prob(0.7)
 
 
 def learned(Z, rows, kernel=None):

@@ -68,6 +68,18 @@ def test_a_question_mark_is_no_value_of_any_type(tmp_path):
     assert 'a "b"=?' in found.columns.features  # which somebody has quoted
 
 
+def test_a_column_of_declared_words_may_be_empty(tmp_path):
+    """It was an error: "also has 'm'". It is read as an empty column of a CSV file is."""
+    rows = "a,m,y\n1,?,u\n2,?,v\n"
+    head = "@relation r\n@attribute a real\n@attribute m {Y}\n@attribute y {u,v}\n@data\n"
+    (tmp_path / "t.csv").write_text(rows)
+    of_text = Table([str(tmp_path / "t.csv")], Reading("y", words=True, classes="auto"))
+    found = table(tmp_path, head + rows.split("\n", 1)[1])
+    assert found.columns.features == of_text.columns.features == ("a", "m")
+    np.testing.assert_array_equal(values(found), values(of_text))
+    np.testing.assert_array_equal(values(found), [[1, np.nan], [2, np.nan]])
+
+
 COMMENTS = {
     "plain": "1,x,1970-01-02,u % note",
     "an apostrophe": "1,x,1970-01-02,u % it's a note",
