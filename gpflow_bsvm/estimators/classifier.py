@@ -220,9 +220,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         return self.multi_class == "ordinal"
 
     def _candidates(self, spec: Specification) -> Sequence[Candidate]:
-        if spec.multi_class == "ordinal":
-            return candidates("levels", self.penalty, spec.linear)
-        return candidates(self.loss, self.penalty, spec.linear, spec.levels.t.size)
+        loss = "levels" if self._ordinal else self.loss
+        return candidates(loss, self.penalty, spec.linear, spec.levels.t.size)
 
     def _found(self, spec: Specification, data: Data) -> None:
         self.loss_ = spec.loss

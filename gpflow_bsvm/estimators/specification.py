@@ -177,7 +177,7 @@ def _make_likelihood(spec: Specification) -> Likelihood:
     if spec.loss == "one_class":
         return likelihoods.OneClass(spec.penalty, spec.bound)
     if spec.multi_class == "ordinal" and number > 2:
-        return likelihoods.Ordinal(number, spec.penalty, spec.bound, link=spec.link)
+        return likelihoods.Ordinal(number, spec.penalty, spec.bound, spec.levels, spec.link)
     if spec.loss == "levels" and number > 2:
         return likelihoods.OneVsRestLevelHinge(
             number, spec.penalty, spec.bound, spec.levels, frequencies=spec.frequencies

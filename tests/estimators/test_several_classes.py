@@ -153,6 +153,16 @@ def test_ordered_rare_classes_have_their_frequencies_where_x_says_nothing(rng):
     np.testing.assert_allclose(found.predict_proba(X).mean(axis=0), expected, rtol=0.1)
 
 
+def test_ordered_classes_have_as_many_levels_as_others(rng):
+    X = rng.normal(size=(800, 1))
+    options = {"loss": "levels", "penalty": 2.0, "num_inducing": 3}
+    ordered = fixed(multi_class="ordinal", **options).fit(X, np.arange(800) % 3)
+    others = fixed(**options).fit(X, np.arange(800) % 3)
+    found, expected = (one.model_.likelihood.levels.t for one in (ordered, others))
+    np.testing.assert_array_equal(found, expected)
+    assert len(found) == 21
+
+
 def test_without_rows_of_a_class_its_frequency_is_unknown(rng):
     """Batches of a stream may be sorted by class."""
     X = rng.normal(size=(20, 2))
