@@ -86,7 +86,8 @@ def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
         return tf.pad(tf.cast(X, shift.dtype), [[0, 0], [0, marks]])
 
     of_model = _of_model(classifier.model_, seen(row))
-    return lambda X: of_model((seen(X) - shift) / scale)
+    columns = classifier._columns
+    return lambda X: tf.gather(of_model((seen(X) - shift) / scale), columns, axis=-1)
 
 
 def _of_model(model: Any, row: tf.Tensor) -> Probabilities:

@@ -13,6 +13,7 @@ from gpflow_bsvm.deep import DeepKernel
 from gpflow_bsvm.deep.kernel import FeaturePoints
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
+pandas = pytest.importorskip("pandas")
 evasion = pytest.importorskip("art.attacks.evasion", reason="needs the extra `adversarial`")
 
 X, Y = make_data(20)
@@ -91,6 +92,15 @@ def test_gradient_of_the_classifier_is_in_its_users_units(impute):
     np.testing.assert_allclose(gradient(fitted, wide, own), expected, atol=1e-8)
     p = art_classifier(fitted, (2,)).predict(wide)
     np.testing.assert_allclose(p, fitted.predict_proba(wide), **SINGLE)
+
+
+@pytest.mark.slow
+def test_labels_of_ordered_words_are_places_in_classes():
+    words = pandas.Categorical.from_codes(np.arange(len(X)) % 3, ["low", "mid", "high"], True)
+    options = {"multi_class": "ordinal", "penalty": 2.0, "num_inducing": 5}
+    fitted = gb.BSVMClassifier(**options, learn_kernel=False).fit(X, words)
+    wrapped = art_classifier(fitted, (2,))
+    np.testing.assert_allclose(wrapped.predict(X), fitted.predict_proba(X), **SINGLE)
 
 
 @pytest.mark.slow

@@ -183,7 +183,6 @@ def _table(estimator: Any, features: list[str], X: Any) -> Any:
     if not hasattr(estimator, "classes_"):
         ends = estimator.predict_quantiles(X, (0.05, 0.95)).T
         return pandas.DataFrame(dict(zip(_NUMBERS, (*estimator.predict(X, True), *ends))))
-    P = estimator.predict_proba(X)
-    names = [str(label) for label in estimator.classes_]
-    table = pandas.DataFrame(P, columns=[f"p({name})" for name in names])
-    return table.assign(label=[names[best] for best in P.argmax(axis=1)])
+    P = pandas.DataFrame(estimator.predict_proba(X), columns=[*map(str, estimator.classes_)])
+    table = P[[*map(str, estimator.order_)]].add_prefix("p(").add_suffix(")")
+    return table.assign(label=P.idxmax(axis=1))

@@ -78,7 +78,7 @@ def _train(args: argparse.Namespace) -> int:
 def _about(estimator: Any) -> str:
     if hasattr(estimator, "epsilon_"):
         return f"penalty {estimator.penalty_:.3g}, epsilon {estimator.epsilon_:.3g}"
-    names = shortened(estimator.classes_.tolist())
+    names = shortened(estimator.order_.tolist())
     return f"classes {names}: {estimator.loss_} with penalty {estimator.penalty_:g}"
 
 

@@ -107,9 +107,12 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         of them by up to .2, if held-out rows then select another penalty.
     :param chunk_rows: number of rows per chunk in predictions; None: as many as memory allows.
     :param verbose: show the current stage of the fit in one line.
-    :ivar classes_: all labels, even of rows with weight 0, in the column order of `predict_proba`.
-    :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1. Its methods need
-        `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
+    :ivar classes_: all labels, even of rows with weight 0, sorted: the columns of `predict_proba`.
+    :ivar order_: the same labels in the user's order, if multi_class="ordinal" or a source of rows
+        has one; else sorted.
+    :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: places in `order_`
+        if it is `Ordinal`, else in `classes_`. Its methods need `as_model_sees(X)`; functions of
+        `gpflow_bsvm.prediction` take the classifier and X.
     :ivar num_inducing_: the chosen M; see also the properties `lengthscales_`,
         `feature_importances_` and, with a linear kernel, `coef_` and `intercept_`.
     :ivar loss_: "levels" or "hinge".
@@ -131,7 +134,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     class_weight: dict[Any, float] | str | None = None
 
     classes_: AnyNDArray = field(init=False)
+    order_: AnyNDArray = field(init=False)
     loss_: str = field(init=False)
+    _numbered: AnyNDArray = field(init=False)  #: labels of the model's classes 0..C-1
+    _columns: AnyNDArray = field(init=False)  #: the model's numbers of `classes_`
     _told: AnyNDArray = field(init=False)  #: classes, some of which may have no rows yet
     _balance: AnyNDArray = field(init=False)  #: weights of the classes for class_weight="balanced"
 
@@ -170,10 +176,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
             told = labels.told_classes(classes, self._ordinal)
             if not hasattr(self, "model_"):
                 new._told = told
-            elif [*told] != [*labels.told_classes(self.classes_, self._ordinal)]:
+            elif [*told] != [*labels.told_classes(self.order_, self._ordinal)]:
                 raise ValueError(
                     f"classes {told.tolist()} differ from the classes in the first call, "
-                    f"{self.classes_.tolist()}: name all classes in the first call"
+                    f"{self.order_.tolist()}: name all classes in the first call"
                 )
         new._partial_fit(X, y, sample_weight, forget, checkpoint)
         self.__dict__ = new.__dict__
@@ -201,7 +207,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
             spec = spec._replace(learned=("thresholds",), loss="levels")
         if np.ptp(data[1]) == 0:
             spec = spec._replace(learned=(), learn_kernel=False, calibrate=False)
-            only = self.classes_.tolist()[int(data[1][0, 0])]
+            only = self._numbered.tolist()[int(data[1][0, 0])]
             warn(
                 f"all rows with positive weight are of class {only!r}: kernel, loss and penalty "
                 "keep their initial values, because one class cannot determine them"
@@ -233,16 +239,22 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         labels.check_targets(y)
         if reset:
             told = self.__dict__.pop("_told", None)
-            self.classes_ = labels.classes_of(y, stated, self._ordinal) if told is None else told
+            self._learn_order(labels.classes_of(y, stated, self._ordinal) if told is None else told)
         return X, y
 
+    def _learn_order(self, order: AnyNDArray) -> None:
+        """Store labels that are in the user's order; only `Ordinal` needs it."""
+        self.order_, self.classes_ = order, np.sort(order)
+        self._numbered = order if self._ordinal and len(order) > 2 else self.classes_
+        self._columns = np.argsort(self._numbered)
+
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        totals = np.bincount(labels.number(y, self.classes_), weight, minlength=len(self.classes_))
-        return self._numbering(self.classes_, totals)
+        totals = np.bincount(labels.number(y, self._numbered), weight, len(self.classes_))
+        return self._numbering(self._numbered, totals)
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         check_are_classes(found.values, found.num_rows, "the column of labels")
-        self.classes_ = labels.label_names(rows, found.values)
+        self._learn_order(labels.label_names(rows, found.values))
         told = self.__dict__.pop("_told", self.classes_)
         if {*told.tolist()} != {*self.classes_.tolist()}:
             raise ValueError(
@@ -252,11 +264,12 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         if self.classes_.dtype.kind in "iuf":
             labels.warn_of_numbers(len(self.classes_), found.num_rows)
         if self._ordinal and not getattr(rows, "classes_in_order", True):
-            labels.check_order(self.classes_, "give the source classes=[...] in order")
-        return self._numbering(found.values, found.weights)
+            labels.check_order(self.order_, "give the source classes=[...] in order")
+        places = labels.number(self._numbered, self.order_)
+        return self._numbering(found.values[places], found.weights[places])
 
     def _encoding(self, rows: Any = None) -> Encoding:
-        values = self.classes_ if rows is None else labels.label_values(rows, self.classes_)
+        values = self._numbered if rows is None else labels.label_values(rows, self._numbered)
         return self._numbering(values)
 
     def _numbering(self, values: AnyNDArray, totals: AnyNDArray | None = None) -> Encoding:
@@ -267,9 +280,9 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
                 self._balance = mean / np.where(totals > 0, totals, mean)
             weights = getattr(self, "_balance", np.ones(len(self.classes_)))
         else:
-            weights = labels.told_weights(self.class_weight or {}, self.classes_)
+            weights = labels.told_weights(self.class_weight or {}, self._numbered)
         if not ((weights >= 0) & (weights <= MOST_WEIGHT)).all():
-            given = dict(zip(self.classes_.tolist(), weights.tolist()))
+            given = dict(zip(self._numbered.tolist(), weights.tolist()))
             raise ValueError(f"class_weight must be from 0 to {MOST_WEIGHT:.0e}, got {given}")
         return partial(labels.numbered, values=values, weights=weights)
 
@@ -277,7 +290,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         """:return: Phi^-1 of probabilities [N] for two classes, else probabilities [N, C]."""
         check_is_fitted(self)
         if len(self.classes_) > 2:
-            return self._ask(predict_probabilities, X)
+            return np.take(self._ask(predict_probabilities, X), self._columns, axis=-1)
         return self._ask(predict_probits, X)[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:

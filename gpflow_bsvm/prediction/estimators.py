@@ -13,7 +13,7 @@ import tensorflow as tf
 from ..engine.contracts import check_model
 
 F = TypeVar("F", bound=Callable[..., Any])
-
+Convert = Callable[[Any, float, float], Any]
 
 #: Names of arguments for rows, and whether the rows have labels.
 _ROWS = {"X": False, "Xnew": False, "data": True}
@@ -41,13 +41,14 @@ def of_log_density(log_p: Any, scale: float, center: float) -> Any:
 
 
 def in_units_of_y(
-    convert: Callable[[Any, float, float], Any] | None = None, *, of_classes: bool = False
+    convert: Convert | None = None, *, of_classes: bool = False, by_class: bool = False
 ) -> Callable[[F], F]:
     """
     :param convert: a function that converts a regressor's result to units of y, given scale and
         center of y; None if the result has no such units.
     :param of_classes: whether the function needs probabilities of classes, which an estimator may
         lack until it is calibrated.
+    :param by_class: whether the result's last axis is classes, which follow `classes_`.
     :return: a decorator for functions of a model and rows. These then also accept a fitted
         estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_`,
         `as_model_sees`, `weights_in_fit`, and `units_of_y` if it standardizes y. Anything else
@@ -80,10 +81,10 @@ def in_units_of_y(
                     if labelled and "sample_weight" in signature.parameters:
                         given.arguments["sample_weight"] = model.weights_in_fit(rows, weight)
             answer = function(model.model_, *given.args[1:], **given.kwargs)
-            if convert is None:
-                return answer
-            scale, center = getattr(model, "units_of_y", (1.0, 0.0))
-            return convert(answer, scale, center)
+            if by_class and hasattr(model, "_columns") and answer.shape[-1] > 1:
+                answer = np.take(answer, model._columns, axis=-1)
+            units = getattr(model, "units_of_y", (1.0, 0.0))
+            return convert(answer, *units) if convert else answer
 
         return cast(F, of_either)
 

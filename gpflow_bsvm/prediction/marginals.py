@@ -44,7 +44,7 @@ def _predicted(
     return map_over(source, lambda batch: predict(batch.X))
 
 
-@in_units_of_y(of_f, of_classes=True)
+@in_units_of_y(of_f, of_classes=True, by_class=True)
 @check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """

@@ -164,7 +164,7 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
     return np.asarray(mean + tf.transpose(f))
 
 
-@takes_classifiers
+@in_units_of_y(of_classes=True, by_class=True)
 @check_shapes("return: [S, N, C]")
 def draw_probabilities(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0

@@ -23,6 +23,7 @@ from ..engine.statistics import marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
 from ..estimators.columns import shift_and_scale
 from ..likelihoods.base import probabilities
+from ..likelihoods.labels import with_both_classes
 from ..models.sparse import SparseFeatures
 from ..version import __version__
 
@@ -133,7 +134,7 @@ def _of_model(model: Any) -> tuple[Parts, dict[str, Any]]:
     widths = [Z.shape[-1] for Z in plain_points(variable)]
     width = getattr(variable, "num_inputs", widths[0] if widths else None)
     results: dict[str, Result] = {"predict_f": _moments}
-    results["predict_proba"] = partial(_probabilities, model.likelihood)
+    results["predict_proba"] = partial(_probabilities, model.likelihood, None)
     return Parts(model, width, results), {"classes": None, "features": None}
 
 
@@ -151,8 +152,7 @@ def _of_estimator(estimator: Any) -> tuple[Parts, dict[str, Any]]:
         results["predict"] = partial(_numbers, model.likelihood, units)
     else:
         about["classes"] = estimator.classes_.tolist()
-        both = len(estimator.classes_) == 2
-        results["predict_proba"] = partial(_probabilities, model.likelihood, both=both)
+        results["predict_proba"] = partial(_probabilities, model.likelihood, estimator._columns)
     width = estimator.n_features_in_
     return Parts(model, width, results, shift_and_scale(estimator.scaler_, width)), about
 
@@ -173,7 +173,9 @@ def _numbers(
 
 
 def _probabilities(
-    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, both: bool = False
+    likelihood: Likelihood, columns: Any, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> dict[str, tf.Tensor]:
     p = probabilities(likelihood, X, mean, variance)
-    return {"probabilities": tf.concat([1 - p, p], axis=-1) if both else p}
+    if columns is not None:
+        p = tf.gather(with_both_classes(p), columns, axis=-1)
+    return {"probabilities": p}

@@ -9,41 +9,14 @@ import pytest
 from helpers import fixed_classifier as fixed
 from sklearn.datasets import make_moons
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
-from sklearn.metrics import get_scorer
 
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
-from gpflow_bsvm.estimators.labels import stated_order
-from gpflow_bsvm.estimators.training import first_thresholds
-from gpflow_bsvm.files import CSVFiles, ParquetFiles
-
-ORDER = ["poor", "fair", "good", "excellent"]
 
 
 @pytest.fixture(scope="module")
 def moons():
     return make_moons(120, noise=0.3, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def grades():
-    """Words in an order, which rises along the first column, and their numbers."""
-    X = np.random.default_rng(0).normal(size=(90, 2))
-    numbers = np.digitize(X[:, 0], [-0.7, 0.0, 0.7])
-    return X, np.array(ORDER)[numbers], numbers
-
-
-def ordinal(**options):
-    return fixed(multi_class="ordinal", loss="levels", num_inducing=10, **options)
-
-
-@pytest.fixture(scope="module")
-def numbered(grades):
-    """A classifier of the numbers of the grades."""
-    return ordinal().fit(grades[0], grades[2])
-
-
-# --- an order ------------------------------------------------------------------------------------
 
 
 def as_series(y):
@@ -52,62 +25,6 @@ def as_series(y):
 
 def as_frame(y):
     return pd.DataFrame({"grade": y})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [np.asarray, as_series, as_frame], ids=lambda f: f.__name__)
-def test_the_order_of_an_ordered_categorical_is_that_of_the_classes(grades, numbered, form):
-    X, words, _ = grades
-    y = pd.Categorical(words, [*ORDER[:2], "unused", *ORDER[2:]], ordered=True)
-    y = y if form is np.asarray else form(y)
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # scikit-learn's, of a column of labels
-        found = ordinal().fit(frame, y)
-    assert found.classes_.tolist() == ORDER
-    np.testing.assert_allclose(found.predict_proba(frame), numbered.predict_proba(X), atol=1e-12)
-    assert (found.predict(frame) == np.array(ORDER)[numbered.predict(X)]).all()
-
-
-def test_a_polars_enum_states_an_order():
-    polars = pytest.importorskip("polars")
-    y = polars.Series(["a", "b"], dtype=polars.Enum(["b", "c", "a"]))
-    assert stated_order(y).tolist() == ["b", "c", "a"]
-    assert stated_order(y.cast(polars.Categorical)) is None
-
-
-def test_scikit_learn_scores_the_codes_of_ordered_words(grades):
-    """It sorts words: with these, it would compare the columns of other classes."""
-    X, words, numbers = grades
-    codes = pd.Categorical(words, ORDER, ordered=True).codes
-    found = ordinal().fit(X, codes)
-    own = np.log(found.predict_proba(X)[np.arange(90), numbers]).mean()
-    np.testing.assert_allclose(get_scorer("neg_log_loss")(found, X, codes), own)
-
-
-@pytest.mark.parametrize("kind", [list, np.array, pd.Categorical, as_series])
-def test_words_without_an_order_are_refused_with_the_way_to_state_one(grades, kind):
-    message = r"the classes \['excellent', 'fair', .* are words: .* pandas.Categorical\(y, \["
-    with pytest.raises(ValueError, match=message):
-        ordinal().fit(grades[0], kind(list(grades[1])))
-    two = np.isin(grades[2], (0, 1))  # of which either may be the first
-    assert len(ordinal().fit(grades[0][two], kind(list(grades[1][two]))).classes_) == 2
-
-
-@pytest.mark.slow
-def test_the_first_call_of_partial_fit_may_state_the_order(grades):
-    X, words, numbers = grades
-    low = numbers < 3  # none is excellent yet
-    found = ordinal().partial_fit(X[low], words[low], classes=ORDER)
-    assert found.classes_.tolist() == ORDER
-    assert found.predict_proba(X)[:, 3].max() < 0.5
-    found.partial_fit(X[~low], words[~low])
-    assert found.score(X, words) > 0.6
-
-
-def test_thresholds_of_classes_without_rows_are_finite():
-    Y = np.array([[1.0], [1.0], [2.0]])
-    assert np.isfinite(first_thresholds((Y, Y, np.ones(3)), 5)).all()
 
 
 # --- pandas' nullable types ----------------------------------------------------------------------
@@ -303,24 +220,6 @@ def test_many_numbers_are_warned_of_at_once():
     with pytest.warns(UserWarning, match=r"y holds 25 different numbers in 60 rows") as warned:
         fixed(num_inducing=2).fit(np.eye(60)[:, :2], y)
     assert len(warned) == 1 and warned[0].filename == __file__
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [ORDER, sorted(ORDER)])
-def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, names):
-    X, words, _ = grades
-    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "grade": words})
-    table.to_csv(tmp_path / "r.csv", index=False)
-    rows = CSVFiles(tmp_path / "r.csv", target="grade", classes=names)
-    found = ordinal().fit(rows)
-    assert found.classes_.tolist() == names
-    assert names != ORDER or found.score(table[["a", "b"]], words) > 0.7
-    with pytest.raises(ValueError, match=r"needs an order, .*classes=\[...\]"):
-        ordinal().fit(CSVFiles(tmp_path / "r.csv", target="grade", classes="auto"))
-    table.grade = pd.Categorical(words, names, ordered=True)
-    table.to_parquet(tmp_path / "r.parquet")
-    rows = ParquetFiles(tmp_path / "r.parquet", target="grade", classes="auto")
-    assert rows.classes == names and rows.classes_in_order
 
 
 def test_many_numbers_of_a_source_are_warned_of():

@@ -209,7 +209,7 @@ def test_classes_of_later_parts_are_those_of_the_first(data):
     rows = Blocks([(X, (y == "no")[:, None] * 1.0)])
     rows.classes = ["yes", "no"]  # in an order of their own
     model = make().partial_fit(rows).partial_fit(X, y, classes=["no", "yes"])
-    assert model.classes_.tolist() == ["yes", "no"]
+    assert (model.classes_.tolist(), model.order_.tolist()) == (["no", "yes"], ["yes", "no"])
 
 
 def test_rows_beyond_those_of_the_first_call_are_told(data):

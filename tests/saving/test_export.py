@@ -12,7 +12,14 @@ import pytest
 import tensorflow as tf
 from gpflow import kernels as k
 from helpers import ard, make_data, make_model
-from what_is_saved import LABELS, classifier_of, exported, of_a_kernel_of_ones_own, unwhitened
+from what_is_saved import (
+    LABELS,
+    OPTIONS,
+    classifier_of,
+    exported,
+    of_a_kernel_of_ones_own,
+    unwhitened,
+)
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import likelihoods as lik
@@ -49,6 +56,19 @@ def test_exported_classifiers(rows, classifiers, tmp_path, name):
     about = json.loads((tmp_path / "out" / "about.json").read_text())
     assert about["classes"] == model.classes_.tolist()
     assert about["version"] == gb.__version__
+
+
+@pytest.mark.slow
+def test_columns_of_ordered_words_are_sorted(rows, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    words = pandas.Categorical.from_codes(np.arange(24) % 3, ["low", "mid", "high"], ordered=True)
+    model = gb.BSVMClassifier(**OPTIONS | {"loss": "levels"}, multi_class="ordinal")
+    p = model.fit(rows[0], words).predict_proba(rows[0])
+    found = exported(model, tmp_path / "out")
+    q = found.predict_proba(rows[0])["probabilities"]
+    np.testing.assert_allclose(q, p, rtol=0, atol=1e-10)
+    about = json.loads((tmp_path / "out" / "about.json").read_text())
+    assert about["classes"] == ["high", "low", "mid"]
 
 
 @pytest.mark.slow
