@@ -244,7 +244,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
 
     def _learn_order(self, order: AnyNDArray) -> None:
         """Store labels that are in the user's order; only `Ordinal` needs it."""
-        self.order_, self.classes_ = order, np.sort(order)
+        self.order_ = order
+        self.classes_ = np.sort(order)
         self._numbered = order if self._ordinal and len(order) > 2 else self.classes_
         self._columns = np.argsort(self._numbered)
 

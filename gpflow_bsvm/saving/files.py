@@ -17,7 +17,7 @@ from ..version import __version__
 from .objects import Decoder, Encoder
 
 #: The version of the file format that `load` reads; it changes with any class's attributes.
-FORMAT = 4
+FORMAT = 5
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
