@@ -184,7 +184,7 @@ def rewrite(path, change):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda header: header.update(format=1), "has format 1.*reads format 4"),
+        (lambda header: header.update(format=1), "has format 1.*reads format 5"),
         (lambda header: header["content"].update({"class": "os.system"}), "holds a os.system"),
         (lambda header: header["content"].update({"kind": "code"}), "cannot be loaded"),
         (lambda header: header.pop("format"), "complete file from"),
