@@ -102,7 +102,8 @@ def on_scaled_columns(kernel: Kernel, scaler: StandardScaler | None) -> Kernel:
     kernel = copied(kernel)
     if scaler is None:
         return kernel
-    for part in [part for part in parts_of(kernel) if isinstance(part, Periodic)]:
+    # A kernel may occur twice; a kernel's parts compare by identity.
+    for part in {part for part in parts_of(kernel) if isinstance(part, Periodic)}:
         old = part.period
         scale = scaler.scale_[columns_of(part, len(scaler.scale_))]
         unit = tf.constant(1 / scale, old.dtype)
