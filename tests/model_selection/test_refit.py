@@ -10,7 +10,7 @@ from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.inference import CAVI, History
 from gpflow_bsvm.inference.run import Reports
 from gpflow_bsvm.likelihoods import Hinge, LevelHinge, OneVsRest
-from gpflow_bsvm.model_selection.held_out import Refit
+from gpflow_bsvm.model_selection.held_out import Refit, Refits
 from gpflow_bsvm.models import LinearBSVM
 from gpflow_bsvm.prediction.calibration import leave_one_out
 
@@ -140,3 +140,19 @@ def test_directions_without_information_are_dropped(rows, monkeypatch):
         (mean, variance), (expected, spread) = few(part), full(part)
         np.testing.assert_array_less(np.abs(mean - expected) / np.sqrt(spread), 0.01)
         np.testing.assert_allclose(np.sqrt(variance / spread), 1, atol=0.01)
+
+
+def test_the_density_with_another_link_is_that_of_a_model_with_this_link(rows):
+    """Fits do not depend on the link; those of a worse penalty do not count."""
+    model, other = (
+        make_model(rows[:2], likelihood=LevelHinge(2.0, link=link), num_inducing=12)
+        for link in ("integral", "stationary")
+    )
+    refits = Refits(rows, model, False)
+    best = refits(model, False).mean
+    model.likelihood.penalty.assign(1e-3)
+    assert refits(model, False).mean < best
+    expected = Refits(rows, other, False)(other, False)
+    total = expected.weight @ expected.log_density
+    np.testing.assert_allclose(refits.density(other.likelihood), total, rtol=1e-12)
+    assert abs(best * expected.weight.sum() / total - 1) > 1e-3
