@@ -287,10 +287,13 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         return refits(other, spec.calibrates)
 
     assign(_mean_scale(score))
-    if spec.calibrate == "auto" and isinstance(model.likelihood, OneVsRestLevelHinge):
-        refits.temper(model.likelihood)
-    elif spec.calibrate == "auto" and getattr(model.likelihood, "link", None) == "stationary":
-        _choose_link(model.likelihood, refits)
+    likelihood: Any = model.likelihood
+    if spec.calibrate != "auto":
+        return
+    if isinstance(likelihood, OneVsRestLevelHinge):
+        refits.temper(likelihood)
+    elif getattr(likelihood, "link", None) == "stationary":
+        _choose_link(likelihood, refits)
 
 
 def _choose_link(levels: Any, refits: held_out.Refits) -> None:

@@ -137,7 +137,6 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     order_: AnyNDArray = field(init=False)
     loss_: str = field(init=False)
     _numbered: AnyNDArray = field(init=False)  #: labels of the model's classes 0..C-1
-    _columns: AnyNDArray = field(init=False)  #: the model's numbers of `classes_`
     _told: AnyNDArray = field(init=False)  #: classes, some of which may have no rows yet
     _balance: AnyNDArray = field(init=False)  #: weights of the classes for class_weight="balanced"
 
@@ -247,7 +246,11 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         self.order_ = order
         self.classes_ = np.sort(order)
         self._numbered = order if self._ordinal and len(order) > 2 else self.classes_
-        self._columns = np.argsort(self._numbered)
+
+    @property
+    def _columns(self) -> AnyNDArray:
+        """:return: [C], the model's numbers of `classes_`."""
+        return np.argsort(self._numbered)
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         totals = np.bincount(labels.number(y, self._numbered), weight, len(self.classes_))

@@ -114,8 +114,10 @@ def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArra
 
 def begin_shorter(model: BSVM, rows: ArraySource) -> None:
     """Set one lengthscale to one of `FIRST_FACTORS` times its value, if this raises the bound."""
-    if (found := shorter(model, rows, FIRST_FACTORS)) is not None:
-        found[0].assign(found[1])
+    found = shorter(model, rows, FIRST_FACTORS)
+    if found is not None:
+        parameter, values = found
+        parameter.assign(values)
 
 
 def learn_from_shorter(

@@ -267,6 +267,10 @@ def chosen(spec, rows, **options):
     return model
 
 
+def without_learning(spec, about):
+    return initial_model(spec._replace(learn_kernel=False, learned=()), *about)
+
+
 def few_of(rows):
     return tuple(part[:40] for part in rows)
 
@@ -349,6 +353,10 @@ def test_the_stationary_link_stays_unless_it_is_three_nats_behind(
     assert chosen(spec, few_of(stripes), **given).likelihood.link == link
     kept = chosen(spec, few_of(stripes), **given, calibrate=False)
     assert kept.likelihood.link == "stationary"
+    monkeypatch.setattr(choice, "initial_model", lambda spec, *about: without_learning(spec, about))
+    among = choice.candidates("levels", 2.0, False)
+    found, begun = choice.chosen_model(spec._replace(**given), among, few_of(stripes))
+    assert found.link == begun.model.likelihood.link == link
 
 
 @pytest.mark.parametrize("num_rows", [1, 100, 719, 721, 1957, 1959, 1e9])
