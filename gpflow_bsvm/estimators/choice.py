@@ -262,8 +262,8 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     Multiply all learned lengthscales by the factor with the best predictions for held-out rows,
-    using more inducing points (`SCALE_GROWTH`). If calibrate="auto", also fit the temperature of
-    `OneVsRestLevelHinge`; with other levels and a rare class, choose the link.
+    using more inducing points (`SCALE_GROWTH`). If calibrate="auto", also choose the link of levels
+    if a class is rare, and fit the temperature of `OneVsRestLevelHinge`.
     """
     if not lengthscales(model):
         return
@@ -290,10 +290,10 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     likelihood: Any = model.likelihood
     if spec.calibrate != "auto":
         return
+    if getattr(likelihood, "link", None) == "stationary":
+        _choose_link(likelihood, refits)
     if isinstance(likelihood, OneVsRestLevelHinge):
         refits.temper(likelihood)
-    elif getattr(likelihood, "link", None) == "stationary":
-        _choose_link(likelihood, refits)
 
 
 def _choose_link(levels: Any, refits: held_out.Refits) -> None:

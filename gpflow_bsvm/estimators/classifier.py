@@ -26,7 +26,7 @@ from .choice import Candidate, candidates
 from .columns import Scored
 from .labels import Encoding
 from .large import Survey
-from .specification import Data, Specification, frequencies_of, levels_for, link_for, specify
+from .specification import Data, Specification, levels_for, link_for, specify
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -195,12 +195,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
                 f"the hinge of Crammer and Singer has no bound {self.bound!r} here: use "
                 'multi_class="ovr" or loss="levels", or leave bound at "exact"'
             )
-        frequencies = frequencies_of(data, len(self.classes_))
         spec = specify(self, seed)._replace(
             num_classes=len(self.classes_),
             levels=levels_for(float(data[2].sum())),
-            link=link_for(frequencies),
-            frequencies=frequencies,
+            link=link_for(data, len(self.classes_)),
         )
         if self._ordinal and len(self.classes_) > 2:
             spec = spec._replace(learned=("thresholds",), loss="levels")

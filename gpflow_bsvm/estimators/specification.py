@@ -70,7 +70,7 @@ class Specification(NamedTuple):
     Options of training for C classes or for numbers, named as in the estimators.
 
     :ivar levels: the levels of the loss "levels".
-    :ivar link: their link, for two classes or ordered classes.
+    :ivar link: their link.
     :ivar learned: names of the likelihood's learned parameters.
     :ivar linear: whether f is exactly linear; `num_inducing` is then ignored.
     :ivar kernel: the initial kernel, which is copied; None: a default kernel.
@@ -90,7 +90,6 @@ class Specification(NamedTuple):
     epsilon: float = 0.1
     levels: Levels = location_spread()
     link: str = "integral"
-    frequencies: tuple[float, ...] | None = None  #: of the classes, if known
     learned: tuple[str, ...] = ()
     multi_class: str = "crammer_singer"
     bound: str = "exact"
@@ -154,19 +153,15 @@ def levels_for(num_rows: float) -> Levels:
     return location_spread(expit(np.linspace(-outermost, outermost, number)).tolist())
 
 
-def frequencies_of(data: Data, num_classes: int) -> tuple[float, ...] | None:
+def link_for(data: Data, num_classes: int) -> str:
     """
-    :return: the frequencies of the classes, with one more row of each; None if a class has no rows,
-        as in the first batch of a stream, because later rows may have other frequencies.
+    :return: the link of levels for these rows, see `LevelHinge`: "integral" unless a class is rare.
+        If a class has no rows, as in the first batch of a stream, frequencies are unknown.
     """
     _, Y, weight = data
     counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
-    return tuple((counts + 1) / (counts + 1).sum()) if counts.all() else None
-
-
-def link_for(frequencies: tuple[float, ...] | None) -> str:
-    """:return: the link of levels for classes with these frequencies, see `LevelHinge`."""
-    return "stationary" if frequencies and min(frequencies) < RARE else "integral"
+    part = (counts.min() + 1) / (counts + 1).sum()
+    return "stationary" if counts.all() and part < RARE else "integral"
 
 
 def _make_likelihood(spec: Specification) -> Likelihood:
@@ -180,7 +175,7 @@ def _make_likelihood(spec: Specification) -> Likelihood:
         return likelihoods.Ordinal(number, spec.penalty, spec.bound, spec.levels, spec.link)
     if spec.loss == "levels" and number > 2:
         return likelihoods.OneVsRestLevelHinge(
-            number, spec.penalty, spec.bound, spec.levels, frequencies=spec.frequencies
+            number, spec.penalty, spec.bound, spec.levels, spec.link
         )
     if spec.loss == "levels":
         return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels, spec.link)

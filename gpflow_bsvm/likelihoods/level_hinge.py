@@ -13,7 +13,6 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import AnyNDArray, MeanAndVariance, TensorType
 from gpflow.config import default_float
-from scipy.special import logit
 
 from ..checks import check_choice
 from .classes import CategoricalLikelihood, Classification, normal_cdf
@@ -21,9 +20,6 @@ from .hinge import HingeSum, Terms
 from .labels import check_binary_labels, check_columns, signs
 from .levels import LINKS, Levels, location_spread, log_probabilities, log_slopes
 from .maximum import favoured
-
-#: The largest distance of a class's frequency from the center of its levels, in logit t.
-_FARTHEST = 2.0
 
 
 class LevelHinges(Classification, HingeSum):
@@ -34,7 +30,6 @@ class LevelHinges(Classification, HingeSum):
 
     scale: Any
     offset: Any = 0.0
-    centre: Any = 0.0  #: of the levels, in logit t
 
     def __init__(
         self,
@@ -81,14 +76,8 @@ class LevelHinges(Classification, HingeSum):
         :return: hinges of costs 2 (1 - t) / T for y = 1 and 2 t / T for y = -1; the expected loss
             is smallest at sign(P(y = 1) - t).
         """
-        t = self._costs(y.dtype)
+        t = tf.constant(self.levels.t, y.dtype)
         return Terms((1 + y * (1 - 2 * t)) / len(self.levels.t), 1.0, y)
-
-    @check_shapes("return: [..., T]")
-    def _costs(self, dtype: tf.DType) -> tf.Tensor:
-        """:return: the levels t, which may differ between targets."""
-        centre = tf.cast(self.centre, dtype)[..., None]
-        return tf.sigmoid(centre + tf.constant(logit(self.levels.t), dtype))
 
     @check_shapes("F: [batch..., L]", "return: [batch..., G, Q]")
     def by_target(self, F: TensorType) -> tf.Tensor:
@@ -117,16 +106,16 @@ class LevelHinges(Classification, HingeSum):
         """:return: logit P(y = 1), without calibration, if functions must exceed a threshold."""
         if self.link == "integral":
             yes, no = log_probabilities(self._knots, Fmu, Fvar, threshold)
-            return yes - no + self.centre
+            return yes - no
         W = self.levels.W
-        knots = (self._costs(Fmu.dtype), self.levels.b, W, np.square(W))
+        knots = (self.levels.t, self.levels.b, W, np.square(W))
         yes, no = log_slopes(knots, Fmu, Fvar, threshold)
         return yes - no
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
         """:return: mean and variance of f_t, [..., G], at the t where the calibrated P is 1/2."""
-        level = np.atleast_1d(-np.asarray(self.offset / self.scale + self.centre))
+        level = np.atleast_1d(-np.asarray(self.offset / self.scale))
         b, W, W2 = (tf.constant(part, default_float()) for part in self.levels.at(level))
         mean = b + tf.reduce_sum(self.by_target(Fmu) * W, axis=-1)
         return mean, tf.reduce_sum(self.by_target(Fvar) * W2, axis=-1)
@@ -199,16 +188,8 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     `num_latent_gps=C Q`, in the order of the classes. Prediction divides the binary probabilities
     by their sum; `scale` multiplies their log odds.
 
-    Levels far below the frequency pi of a class say little, because their hinges cost hardly
-    anything. So if many classes are rare, their P may become much too small. With `frequencies`,
-    the levels of a class are at logit t + centre, where the centre is as near to 0 as it can be
-    within 2 units of logit pi: enough levels are then on both sides of pi, and of 1/2.
-
     See `CategoricalLikelihood` for labels, `OneVsRest` for the effect of this normalization, and
-    `LevelHinge` for everything else.
-
-    :ivar centre: logit(pi) - clip(logit(pi), -2, 2), [C], a parameter that is not trained; 0
-        without frequencies.
+    `LevelHinge` for everything else, also for rare classes.
     """
 
     def __init__(
@@ -218,22 +199,9 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         bound: str = "exact",
         levels: Levels | None = None,
         link: str = "integral",
-        *,
-        frequencies: Sequence[float] | AnyNDArray | None = None,
     ) -> None:
-        """
-        Other arguments and errors are as in `CategoricalLikelihood` and `LevelHinge`.
-
-        :param frequencies: of the classes, [C], in (0, 1).
-        :raise ValueError: for other frequencies.
-        """
+        """Arguments and errors are as in `CategoricalLikelihood` and `LevelHinge`."""
         super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
-        C = self.num_classes
-        pi = np.full(C, 0.5) if frequencies is None else np.asarray(frequencies, np.float64)
-        if pi.shape != (C,) or not ((pi > 0) & (pi < 1)).all():
-            raise ValueError(f"frequencies must be {C} numbers in (0, 1), got {frequencies}")
-        centre = logit(pi) - np.clip(logit(pi), -_FARTHEST, _FARTHEST)
-        self.centre = Parameter(centre, trainable=False)
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -98,39 +98,19 @@ def test_of_ordered_classes_it_is_that_of_each_threshold(rng):
     np.testing.assert_allclose(found, expected, atol=1e-14)
 
 
-def test_with_frequencies_each_class_has_its_own_levels(rng):
-    """They are those of the binary machine whose costs are moved, if pi is far from 1/2."""
-    pi = np.array([0.95, 0.15, 0.02])
-    centres = [special.logit(0.95) - 2, 0, special.logit(0.02) + 2]
+@pytest.mark.parametrize("link", ["integral", "stationary"])
+def test_each_class_against_the_others_is_a_machine_of_two_classes(link, rng):
     m, v = rng.normal(size=(4, 6)), rng.uniform(0.1, 1, (4, 6))
     Y = rng.integers(0, 3, (4, 1))
-    base = location_spread(9)
-    joint = OneVsRestLevelHinge(3, levels=base, link="stationary", frequencies=pi)
-    assert not joint.centre.trainable
-    total, odds = 0.0, []
-    for c, centre in enumerate(centres):
-        own = Levels(special.expit(special.logit(base.t) + centre), base.W, base.b)
-        alone = LevelHinge(levels=own, link="stationary")
-        mine = slice(2 * c, 2 * c + 2)
-        moments = (np.zeros((4, 0)), m[:, mine], v[:, mine], (c == Y) * 1.0)
-        total = total + alone.variational_expectations(*moments)
-        odds.append(alone.log_odds(m[:, mine], v[:, mine]))
-    found = joint.variational_expectations(np.zeros((4, 0)), m, v, Y)
-    np.testing.assert_allclose(found, total, rtol=1e-12)
+    alone = LevelHinge(link=link)
+    parts = [(m[:, k : k + 2], v[:, k : k + 2]) for k in (0, 2, 4)]
+    joint = OneVsRestLevelHinge(3, link=link)
+    odds = [alone.log_odds(*part) for part in parts]
     np.testing.assert_allclose(joint.log_odds(m, v), np.hstack(odds), rtol=1e-11)
-    joint = OneVsRestLevelHinge(3, levels=base, frequencies=pi)  # for known f: g_0 / |1 + .4 g_1|
-    g = m[:, ::2] / np.abs(1 + 0.4 * m[:, 1::2])
-    known = joint.log_odds(m, np.full_like(v, 1e-20))
-    np.testing.assert_allclose(known, g + centres, atol=0.02)  # between knots
-    mean, variance = joint.decisions(m, v)  # of f_t at the t where P is 1/2
-    np.testing.assert_allclose(mean, m[:, ::2] + centres * (1 + 0.4 * m[:, 1::2]), rtol=1e-12)
-    np.testing.assert_allclose(variance, v[:, ::2] + np.square(centres) * 0.16 * v[:, 1::2])
-
-
-@pytest.mark.parametrize("frequencies", [[0.5, 0.5], [0.0, 0.5, 0.5], [[0.2, 0.4, 0.4]]])
-def test_frequencies_that_are_none(frequencies):
-    with pytest.raises(ValueError, match=r"frequencies must be 3 numbers in \(0, 1\), got"):
-        OneVsRestLevelHinge(3, frequencies=frequencies)
+    X = np.zeros((4, 0))
+    losses = [alone.variational_expectations(X, *p, 1.0 * (c == Y)) for c, p in enumerate(parts)]
+    found = joint.variational_expectations(X, m, v, Y)
+    np.testing.assert_allclose(found, sum(losses), rtol=1e-12)
 
 
 def test_links_that_are_none():
