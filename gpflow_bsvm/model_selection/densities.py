@@ -23,26 +23,29 @@ class HeldOut(NamedTuple):
         """:return: nats per row (of weight 1); greater is better."""
         return float(self.weight @ self.log_density / self.weight.sum())
 
-    def lead(self, other: HeldOut) -> float:
+    def lead(self, other: HeldOut, errors: float = 1.0) -> float:
         """
+        Few rows without an error do not prove that there are no errors: after n rows without an
+        event, its probability is about 1 / n (rule of succession).
+
         :param other: densities of the same rows.
-        :return: the difference of the means, in standard errors.
+        :param errors: the number of further rows, with another label than expected, that count.
+        :return: the difference of the sums of log densities, in standard errors.
         """
         difference = self.log_density - other.log_density
-        gain = self.weight @ difference / self.weight.sum()
-        error = np.sqrt(np.square(self.weight * (difference - gain)).sum()) / self.weight.sum()
+        gain = self.weight @ difference
+        mean = gain / self.weight.sum()
+        error = np.sqrt(np.square(self.weight * (difference - mean)).sum())
+        gain += errors * (self._if_wrong() - other._if_wrong())
         return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
 
     def is_worth(self, other: HeldOut) -> bool:
         """
-        :param other: densities of the same rows.
-        :return: True if the densities are larger in sum, even if one more row had another label
-            than expected. So few rows without an error do not prove that there are no errors: as in
-            the rule of succession, n rows without an event suggest its probability 1 / n.
+        :param other: densities of the same rows, of a loss that is not as steep.
+        :return: True if these densities are larger in sum, even with two further rows as in `lead`:
+            one that is expected, and its standard deviation.
         """
-        gain = self.weight @ (self.log_density - other.log_density)
-        loss = other._if_wrong() - self._if_wrong()
-        return bool(gain > max(loss, 0.0))
+        return self.lead(other, errors=2.0) > 0
 
     def _if_wrong(self) -> float:
         """:return: the mean over rows of log (1 - p_n), where 1 - p_n is at least `SUREST`."""

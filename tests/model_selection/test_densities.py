@@ -15,7 +15,7 @@ def test_better_by_standard_errors():
     error = np.std(second - first) / np.sqrt(50)
     for shift in (0.9, 1.1):
         moved = second - (second - first).mean() + shift * error
-        lead = HeldOut(moved, ones).lead(HeldOut(first, ones))
+        lead = HeldOut(moved, ones).lead(HeldOut(first, ones), errors=0)
         assert lead == pytest.approx(shift)
     same = HeldOut(first, ones)
     assert same.lead(same) == 0 or np.isnan(same.lead(same))
@@ -23,21 +23,26 @@ def test_better_by_standard_errors():
     assert twice.mean == pytest.approx(HeldOut(second, 2 * ones).mean)
 
 
-def test_a_gain_is_worth_it_if_it_outweighs_one_wrong_row():
-    """The sum is larger even with one more row, of log density mean log (1 - p)."""
+def test_a_lead_outweighs_wrong_rows():
+    """The sum is larger even with more rows, each of log density mean log (1 - p)."""
     rng = np.random.default_rng(0)
     weight = rng.uniform(0.5, 2, size=9)
 
-    def with_one(p):
-        return weight @ np.log(p) + weight @ np.log(1 - p) / weight.sum()
+    def with_wrong(p, errors):
+        return weight @ np.log(p) + errors * weight @ np.log(1 - p) / weight.sum()
 
     seen = set()
     for p, q in rng.beta(9, 1, size=(60, 2, 9)):
         one, other = (HeldOut(np.log(probability), weight) for probability in (p, q))
-        gains = one.mean > other.mean
-        assert one.is_worth(other) == (gains and with_one(p) > with_one(q))
-        seen.add((bool(gains), one.is_worth(other)))
-    assert seen == {(True, True), (True, False), (False, False)}
+        leads = [with_wrong(p, errors) > with_wrong(q, errors) for errors in (0, 1, 2)]
+        assert leads == [one.lead(other, errors) > 0 for errors in (0, 1, 2)]
+        assert one.lead(other) == one.lead(other, 1)
+        assert one.is_worth(other) == leads[2]
+        seen.add(tuple(leads))
+    assert {(True, True, True), (True, True, False), (True, False, False)} <= seen
     sure = HeldOut(np.zeros(9), weight)  # an error would cost 9.2 nats
-    assert not sure.is_worth(HeldOut(np.full(9, -0.5), weight))
-    assert sure.is_worth(HeldOut(np.full(9, -1.0), weight))
+    less = HeldOut(np.full(9, -1.0), weight)
+    cost = np.log(1 - np.exp(-1)) - np.log(1e-4)  # of an error, in nats
+    assert weight.sum() < 2 * cost
+    assert not sure.is_worth(less)
+    assert HeldOut(np.zeros(9), 2 * weight).is_worth(HeldOut(less.log_density, 2 * weight))
