@@ -161,6 +161,10 @@ def choose(
     one_class = np.ptp(part[1]) == 0
     if one_class or held_out.num_left_out(part[1]) < FEWEST_LEFT_OUT:
         return spec, begun
+    if _may_choose_link(spec, begun.model):
+        refits = _refits(begun.model, data, part)
+        refits(begun.model, False)
+        spec = spec._replace(link=_choose_link(begun.model, refits))
     if len(among) > 1:
         spec, begun = _choose_candidate(spec, among, begun, data, part)
     if spec.learn_kernel:
@@ -211,7 +215,7 @@ class _Trials:
         self._spec = spec
         self._model = model
         self._data = data
-        self._refits = held_out.Refits(part, model, len(data[0]) <= MERGE_ROWS)
+        self._refits = _refits(model, data, part)
         #: A model for each loss, with a learned kernel or without.
         self.models: dict[tuple[str, bool], BSVM] = {}
 
@@ -263,7 +267,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     Multiply all learned lengthscales by the factor with the best predictions for held-out rows,
     using more inducing points (`SCALE_GROWTH`). If calibrate="auto", also choose the link of levels
-    if a class is rare, and fit the temperature of `OneVsRestLevelHinge`.
+    again if a class is rare, and fit the temperature of `OneVsRestLevelHinge`.
     """
     if not lengthscales(model):
         return
@@ -274,7 +278,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     other = _other_q(denser, model, rows)
     scales = [*lengthscales(model), *lengthscales(other)]
-    refits = held_out.Refits(rows, model, len(data[0]) <= MERGE_ROWS)
+    refits = _refits(model, data, rows)
     learned = [scale.numpy() for scale in scales]
 
     def assign(factor: float) -> None:
@@ -287,21 +291,29 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         return refits(other, spec.calibrates)
 
     assign(_mean_scale(score))
-    likelihood: Any = model.likelihood
-    if spec.calibrate != "auto":
-        return
-    if getattr(likelihood, "link", None) == "stationary":
-        _choose_link(likelihood, refits)
-    if isinstance(likelihood, OneVsRestLevelHinge):
-        refits.temper(likelihood)
+    if _may_choose_link(spec, model):
+        _choose_link(model, refits)
+    if spec.calibrate == "auto" and isinstance(model.likelihood, OneVsRestLevelHinge):
+        refits.temper(model.likelihood)
 
 
-def _choose_link(levels: Any, refits: held_out.Refits) -> None:
-    """Replace the stationary link by the integral if left-out rows clearly prefer it."""
+def _refits(model: BSVM, data: Data, part: Data) -> held_out.Refits:
+    return held_out.Refits(part, model, len(data[0]) <= MERGE_ROWS)
+
+
+def _may_choose_link(spec: Specification, model: BSVM) -> bool:
+    """:return: True if the link is stationary because a class is rare."""
+    return spec.calibrate == "auto" and getattr(model.likelihood, "link", "") == "stationary"
+
+
+def _choose_link(model: Any, refits: held_out.Refits) -> str:
+    """:return: the link, which becomes the integral if left-out rows clearly prefer it."""
+    levels = model.likelihood
     stationary = refits.density(levels)
     levels.link = "integral"
     if refits.density(levels) < stationary + STATIONARY:
         levels.link = "stationary"
+    return str(levels.link)
 
 
 def _denser(spec: Specification, model: BSVM, data: Data) -> Specification:

@@ -240,7 +240,7 @@ class Refits:
         """
         Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to s^(n / (n +
         `LITTLE`)), where s is the best scale for the best model's left-out rows, and n is their
-        total weight. As in `HeldOut.is_worth`, one more row with another label counts: without an
+        total weight. As in `HeldOut.lead`, one more row with another label counts: without an
         error, s would have no limit. With at least `ENOUGH_ROWS` rows, the scale stays 1, because a
         fit to all rows then has better probabilities than the folds.
         """
