@@ -359,6 +359,32 @@ def test_the_stationary_link_stays_unless_it_is_three_nats_behind(
     assert found.link == begun.model.likelihood.link == link
 
 
+def test_the_link_is_chosen_before_the_loss_and_again_before_the_temperature(
+    stripes, spec, monkeypatch
+):
+    """The integral leads by 2 nats, then by 4."""
+    leads = iter([0.0, 2.0, 0.0, 4.0])  # of the stationary link, of the integral
+    monkeypatch.setattr(choice, "SCALES", (1.0,))
+    monkeypatch.setattr(held_out.Refits, "density", lambda *about: next(leads))
+    monkeypatch.setattr(choice, "initial_model", lambda spec, *about: without_learning(spec, about))
+    seen = []
+    monkeypatch.setattr(held_out.Refits, "temper", lambda _, levels: seen.append(levels.link))
+
+    def choose(spec, among, begun, *about):
+        seen.append((spec.link, begun.model.likelihood.link))
+        return spec, begun
+
+    monkeypatch.setattr(choice, "_choose_candidate", choose)
+    X, Y, weight = few_of(stripes)
+    rows = X, Y + (X[:, 1:] > 0), weight
+    spec = spec._replace(num_classes=3, link="stationary", num_inducing=5)
+    choice.choose(spec, choice.candidates("levels", "auto", False), rows)
+    assert seen == [("stationary", "stationary"), "integral"]
+    leads = iter([0.0, 4.0])
+    choice.choose(spec, choice.candidates("levels", "auto", False), rows)
+    assert seen[2:] == [("integral", "integral"), "integral"]
+
+
 @pytest.mark.parametrize("num_rows", [1, 100, 719, 721, 1957, 1959, 1e9])
 def test_levels_reach_as_far_as_rows_can_tell(num_rows):
     levels = levels_for(num_rows)
