@@ -121,11 +121,11 @@ class SparseFeatures(gpflow.models.GPModel):
         return Prior(self.kernel, self.inducing_variable, self.mean_function)
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
-        """:return: trainable parameters other than q, by GPflow's names."""
+        """:return: trainable parameters other than q and codes, by GPflow's names."""
         networks = networks_in((self.kernel, self.mean_function))
         known = {id(getattr(self, name, None)) for name in self._names_of_q}
         known |= {id(v) for network in networks for v in network.all_weights()}
-        named = named_parameters(self).items()
+        named = [(name, p) for name, p in named_parameters(self).items() if p.dtype.is_floating]
         once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in known}
         weights = [v for network in networks for v in network.learned_weights()]
         return dict(once.values()) | {f".weights[{n}]": v for n, v in enumerate(weights)}
