@@ -23,6 +23,8 @@ from .labels import with_numpy_type
 
 #: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
+#: Attributes of GPflow's kernels with constants in units of X.
+_IN_UNITS = {"period", "locations", "_feature_dims"}
 #: Number of rows used to detect columns of codes.
 _ROWS = 20
 
@@ -115,7 +117,7 @@ def on_scaled_columns(kernel: Kernel, scaler: StandardScaler | None) -> Kernel:
             used = columns[part._feature_dims.numpy(), None]
             part._bounds = (part._bounds - shift[used]) / scale[used]
         elif not isinstance(part, Combination) and not hasattr(part, "learned_weights"):
-            for inside in (p for p in part.submodules if isinstance(p, (Periodic, ChangePoints))):
+            for inside in (p for p in part.submodules if _IN_UNITS & vars(p).keys()):
                 names = f"{type(inside).__name__} inside of {type(part).__name__}"
                 warn(f"{names} sees scaled columns, in other units than X: use standardize=False")
     return kernel

@@ -116,10 +116,12 @@ def test_bounds_of_hierarchical_kernels_are_in_units_of_X(groups):
 
 
 def test_periods_inside_of_other_kernels_are_told(groups):
-    kernel = Categorical(Periodic(Matern12()), SquaredExponential(), 4)
-    scaler = StandardScaler().fit(groups[0])
-    with pytest.warns(UserWarning, match="Periodic inside of Categorical sees scaled columns"):
-        on_scaled_columns(Constant() + kernel, scaler)
+    change = ChangePoints([Matern32(), Matern12()], [1.0])
+    for part in (Periodic(Matern12()), change):
+        kernel = Categorical(part, SquaredExponential(), 4)
+        match = f"{type(part).__name__} inside of Categorical sees scaled columns"
+        with pytest.warns(UserWarning, match=match):
+            on_scaled_columns(Constant() + kernel, StandardScaler().fit(groups[0]))
 
 
 def test_a_period_is_in_units_of_X():
