@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -134,14 +135,12 @@ def check_floats(model: Any) -> None:
 
 def check_num_data(num_data: Any) -> None:
     """:raise ValueError: unless this is a positive integer or None."""
-    try:
-        known = num_data is None or (float(num_data) > 0 and float(num_data).is_integer())
-    except (TypeError, ValueError):
-        known = False
-    if not known:
-        raise ValueError(
-            f"the model's num_data must be a positive whole number or None, got {num_data!r}"
-        )
+    with contextlib.suppress(TypeError, ValueError):
+        if num_data is None or (float(num_data) > 0 and float(num_data).is_integer()):
+            return
+    raise ValueError(
+        f"the model's num_data must be a positive whole number or None, got {num_data!r}"
+    )
 
 
 @check_shapes("return: []")

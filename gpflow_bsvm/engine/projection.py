@@ -273,11 +273,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
         jitters.append(10 * jitters[-1] or 1e-16)
     for jitter in jitters:
         with contextlib.suppress(tf.errors.InvalidArgumentError):
-            try:
-                Lz = factor(tf.constant(jitter, gpflow.config.default_float()))
-            except (ValueError, TypeError, CheckShapesError):
-                _call_kernel(prior)
-                raise
+            Lz = factor(tf.constant(jitter, gpflow.config.default_float()))
             if np.isfinite(Lz.numpy()).all():
                 if jitter not in (first, before):
                     warn(f"Kuu needed a jitter of {jitter:.0e}")
@@ -286,15 +282,15 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     raise ValueError(f"Kuu has no Cholesky factor, even with jitter {jitter:.0e}: {reason}")
 
 
-def _call_kernel(prior: Prior) -> None:
-    """:raise ValueError: if the kernel also fails outside of graphs; the message names its part."""
+def call_kernel(prior: Prior) -> None:
+    """:raise ValueError: if the kernel rejects its inducing points; the message names its part."""
     for Z in plain_points(prior.inducing_variable):
         values_of(prior.kernel, Z[:1])
 
 
 def _why_no_factor(prior: Prior, jitter: float) -> str:
     """:return: the likely reason why Kuu has no Cholesky factor, and a remedy."""
-    _call_kernel(prior)
+    call_kernel(prior)
     for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
         if pairs:
             first, again = pairs[0]

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..checkpoints.directory import Directory
 from ..data.sources import ArraySource
 from ..engine.contracts import open_data
-from ..engine.projection import check_kernel
 from ..engine.shared_graph import one_fit
 from ..engine.structure import copied
 from ..inference import History, Streaming
@@ -167,15 +166,11 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """:return: the scaled rows, and the columns of codes."""
         X, Y, weight = data
         codes = unscaled_columns(self.kernel, X, self.fill_)
-        if codes:
-            scaler.mean_[codes] = 0.0
-            scaler.var_[codes] = 1.0
-            scaler.scale_[codes] = 1.0
+        scaler.mean_[codes] = 0.0
+        scaler.scale_[codes] = 1.0
         self.scaler_ = scaler if self.standardize else None
         inputs.warn_of_extremes(self.scaler_, X, names)
         X = inputs.scale(self.scaler_, X)
-        if isinstance(self.kernel, Kernel):
-            check_kernel(self.kernel, X)
         return (X, Y, weight), codes
 
     def _learn_model(

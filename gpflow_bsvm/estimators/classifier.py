@@ -94,8 +94,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse features are
         only scaled, so probabilities differ from those of the same rows as an array. Columns stay
         unscaled if the kernel uses them as codes (`Coregion`, or a custom kernel that truncates or
-        compares values) or if they belong to `ChangePoints`. Periods of `Periodic` are in units of
-        X, all lengthscales in deviations.
+        compares values). Periods of `Periodic`, locations and steepness of `ChangePoints`, and
+        bounds of GPflow's hierarchical kernels are in units of X, all lengthscales in deviations.
     :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
         an indicator column for each column with NaN in training. Rows must be in memory.
     :param class_weight: {label: weight}, or "balanced", which gives every class the same total

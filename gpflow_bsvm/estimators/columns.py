@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,20 +23,25 @@ from .labels import with_numpy_type
 
 #: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
+#: Attributes of GPflow's kernels with constants in units of X.
+_IN_UNITS = {"period", "locations", "_feature_dims"}
 #: Number of rows used to detect columns of codes.
 _ROWS = 20
 
 
-def columns_of(part: Kernel, num_columns: int) -> AnyNDArray:
-    """:return: indices of the columns that a part of a kernel uses."""
-    return np.arange(num_columns)[part.active_dims]
+def placed(kernel: Kernel, columns: AnyNDArray) -> Iterator[tuple[Kernel, AnyNDArray]]:
+    """:return: the parts of a kernel, and the indices of the columns that they use."""
+    columns = columns[kernel.active_dims]
+    yield kernel, columns
+    for part in kernel.kernels if isinstance(kernel, Combination) else ():
+        yield from placed(part, columns)
 
 
 def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> list[int]:
     """
-    Find the columns that a user's kernel needs unscaled: codes, and columns of `ChangePoints`,
-    whose locations are in units of X. A column holds codes if a term of the kernel depends on it
-    but has no slope along it, as in `Coregion`, `Categorical` and kernels that test x = x'.
+    Find the columns that a user's kernel needs unscaled: codes. A column holds codes if a term of
+    the kernel depends on it but has no slope along it, as in `Coregion`, `Categorical` and kernels
+    that test x = x'.
 
     :param X: [N, D], unscaled.
     :param fill: see `inputs.medians`.
@@ -43,19 +49,16 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     """
     if not isinstance(kernel, Kernel):
         return []
-    all_rows = X
-    X = np.asarray(X[:: max(1, len(X) // _ROWS)])
+    some = np.asarray(X[:: max(1, len(X) // _ROWS)])
     try:
-        values_of(kernel, X)
+        values_of(kernel, some)
     except ValueError as error:
         with contextlib.suppress(tf.errors.InvalidArgumentError):  # a column may be missing
-            check_codes(kernel, all_rows)
+            check_codes(kernel, X)
         raise ValueError(f"{error}{_added(fill)}") from error
-    changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
-    kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
     # Smooth terms of the same columns must not hide a term that uses them as codes.
     terms = [part for part in parts_of(kernel) if not isinstance(part, Combination)]
-    return sorted(kept | {column for term in terms for column in _codes(term, X)})
+    return sorted({column for term in terms for column in _codes(term, some)})
 
 
 def _codes(kernel: Kernel, X: AnyNDArray) -> list[int]:
@@ -98,32 +101,43 @@ def _added(fill: AnyNDArray | None) -> str:
 
 
 def on_scaled_columns(kernel: Kernel, scaler: StandardScaler | None) -> Kernel:
-    """:return: a copy of a user's kernel, with periods in units of scaled columns."""
+    """:return: a copy of a user's kernel, whose constants in units of X are converted."""
     kernel = copied(kernel)
     if scaler is None:
         return kernel
-    # A kernel may occur twice; a kernel's parts compare by identity.
-    for part in {part for part in parts_of(kernel) if isinstance(part, Periodic)}:
-        old = part.period
-        scale = scaler.scale_[columns_of(part, len(scaler.scale_))]
-        unit = tf.constant(1 / scale, old.dtype)
-        part.period = Parameter(unit * old, transform=old.transform, trainable=old.trainable)
-        if old.prior is not None:
-            scaled = tfp.bijectors.Scale(unit)
-            part.period.prior = tfp.distributions.TransformedDistribution(old.prior, scaled)
+    shift, scale = shift_and_scale(scaler, len(scaler.scale_))
+    # A kernel may occur twice.
+    for part, columns in dict(placed(kernel, np.arange(len(scale)))).items():
+        if isinstance(part, Periodic):
+            part.period = _moved(part.period, 0.0, 1 / scale[columns])
+        elif isinstance(part, ChangePoints):
+            part.locations = _moved(part.locations, shift[columns], 1 / scale[columns])
+            part.steepness = _moved(part.steepness, 0.0, scale[columns])
+        elif hasattr(part, "_feature_dims"):  # hierarchical, in GPflow from 2.11 on
+            used = columns[part._feature_dims.numpy(), None]
+            part._bounds = (part._bounds - shift[used]) / scale[used]
+        elif not isinstance(part, Combination) and not hasattr(part, "learned_weights"):
+            for inside in (p for p in part.submodules if _IN_UNITS & vars(p).keys()):
+                names = f"{type(inside).__name__} inside of {type(part).__name__}"
+                warn(f"{names} sees scaled columns, in other units than X: use standardize=False")
     return kernel
 
 
-def shift_and_scale(
-    scaler: StandardScaler | None, num_columns: int
-) -> tuple[AnyNDArray, AnyNDArray]:
+def _moved(old: Parameter, shift: Any, factor: Any) -> Parameter:
+    """:return: a parameter of value factor * (old - shift), with the prior moved likewise."""
+    shift, factor = (tf.constant(number, old.dtype) for number in (shift, factor))
+    move = tfp.bijectors.Scale(factor)(tfp.bijectors.Shift(-shift))
+    prior = old.prior and tfp.distributions.TransformedDistribution(old.prior, move)
+    new = move(tf.convert_to_tensor(old))
+    return Parameter(new, transform=old.transform, prior=prior, trainable=old.trainable)
+
+
+def shift_and_scale(scaler: StandardScaler | None, D: int) -> tuple[AnyNDArray, AnyNDArray]:
     """:return: shift and scale, [D] each, of the model's input (X - shift) / scale."""
-    shift = np.zeros(num_columns)
-    factor = np.ones(num_columns)
-    if scaler is not None:
-        shift = scaler.mean_ if scaler.with_mean else shift  # sparse columns are scaled only
-        factor = scaler.scale_
-    return shift, factor
+    zeros = np.zeros(D)
+    if scaler is None:
+        return zeros, zeros + 1
+    return scaler.mean_ if scaler.with_mean else zeros, scaler.scale_  # sparse: scaled only
 
 
 class Scored:
@@ -151,6 +165,7 @@ class Attributes:
     model_: Any
     scaler_: Any
     n_features_in_: int
+    _units_of_f: Any = (1.0, 0.0)  #: factor and offset that convert f to the units of `predict`
 
     @property
     def num_inducing_(self) -> int:
@@ -169,8 +184,7 @@ class Attributes:
         """
         check_is_fitted(self)
         found = np.full(self._num_columns, np.inf)
-        for part, scales in self._with_lengthscales():
-            columns = columns_of(part, self._num_columns)
+        for columns, scales in self._with_lengthscales():
             found[columns] = np.minimum(found[columns], scales.numpy())
         return found[: self.n_features_in_]
 
@@ -184,9 +198,8 @@ class Attributes:
             learned.
         """
         check_is_fitted(self)
-        found = self._with_lengthscales()
         D = self._num_columns
-        if all(scales.shape == () and len(columns_of(part, D)) == D for part, scales in found):
+        if all(scales.shape == () and len(at) == D for at, scales in self._with_lengthscales()):
             raise AttributeError("the kernel has one lengthscale for all columns")
         slopes = 1 / self.lengthscales_
         if D > 1 and self.kernel is None and np.allclose(slopes, slopes[0], rtol=1e-9):
@@ -236,19 +249,14 @@ class Attributes:
         return factor * slopes[:, : self.n_features_in_], factor * f.numpy() + offset
 
     @property
-    def _units_of_f(self) -> tuple[float, float]:
-        """:return: factor and offset that convert f to the units of `predict`."""
-        return 1.0, 0.0
-
-    @property
     def _num_columns(self) -> int:
         """:return: the number of columns of the model's X, including those added by `impute`."""
         fill = getattr(self, "fill_", None)
         return self.n_features_in_ + (0 if fill is None else int(fill[1].sum()))
 
-    def _with_lengthscales(self) -> list[tuple[Kernel, Any]]:
-        parts = parts_of(self.model_.kernel)
-        found = [(part, part.lengthscales) for part in parts if hasattr(part, "lengthscales")]
+    def _with_lengthscales(self) -> list[tuple[AnyNDArray, Any]]:
+        parts = placed(self.model_.kernel, np.arange(self._num_columns))
+        found = [(at, part.lengthscales) for part, at in parts if hasattr(part, "lengthscales")]
         if not found:
             raise AttributeError(f"{type(self.model_.kernel).__name__} has no lengthscales")
         return found

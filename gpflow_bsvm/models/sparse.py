@@ -35,6 +35,7 @@ from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_an
 from ..engine.projection import (
     Prior,
     Projected,
+    call_kernel,
     check_codes,
     check_independent,
     compiled_prior_factor,
@@ -66,11 +67,12 @@ class SparseFeatures(gpflow.models.GPModel):
     def _check_features(self) -> None:
         """
         :raise ValueError: if the likelihood needs another number of latent functions; for an
-            invalid `num_data`.
+            invalid `num_data`; for a kernel that rejects the inducing points.
         """
         self._jitter = None
         check_num_data(getattr(self, "num_data", None))
         check_latents(self.likelihood, self.num_latent_gps, self.kernel)
+        call_kernel(self.prior)
         points = plain_points(self.inducing_variable) if self._warns_of_duplicates else []
         for pairs in filter(None, map(duplicate_rows, points)):
             first, again = pairs[0]
@@ -93,8 +95,7 @@ class SparseFeatures(gpflow.models.GPModel):
             compute = partial(safe_prior_factor, self.prior, self._jitter)
             Lz, self._jitter = remembered(self, "prior factor", (self.prior,), compute)
             return Lz
-        jitter = tf.constant(self.jitter, gpflow.config.default_float())
-        return compiled_prior_factor.bind(self.prior)(jitter)
+        return compiled_prior_factor.bind(self.prior)(jitter_of(self))
 
     @property
     def jitter(self) -> float:
@@ -120,11 +121,11 @@ class SparseFeatures(gpflow.models.GPModel):
         return Prior(self.kernel, self.inducing_variable, self.mean_function)
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
-        """:return: trainable parameters other than q, by GPflow's names."""
+        """:return: trainable parameters other than q and codes, by GPflow's names."""
         networks = networks_in((self.kernel, self.mean_function))
         known = {id(getattr(self, name, None)) for name in self._names_of_q}
         known |= {id(v) for network in networks for v in network.all_weights()}
-        named = named_parameters(self).items()
+        named = [(name, p) for name, p in named_parameters(self).items() if p.dtype.is_floating]
         once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in known}
         weights = [v for network in networks for v in network.learned_weights()]
         return dict(once.values()) | {f".weights[{n}]": v for n, v in enumerate(weights)}
@@ -141,7 +142,7 @@ class SparseFeatures(gpflow.models.GPModel):
             check_labels(self.likelihood, Y, minibatch=True)
         return X, class_numbers(self.likelihood, Y)
 
-    @check_shapes("return: [N]")
+    @check_shapes("return: [batch..., N]")
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:

@@ -136,8 +136,9 @@ class Encoder(ValueEncoder):
         if function := [name for name, known in FUNCTIONS.items() if value is known]:
             return {"kind": "function", "name": function[0]}
         if OF_TFP.get(type(value).__name__) is type(value):
-            given = self._parts(value.parameters, place)
-            return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}
+            own = {name: v for name, v in value.parameters.items() if name != "kwargs_split_fn"}
+            told = {"kind": "of TFP", "class": type(value).__name__}
+            return told | {"arguments": self._parts(own, place)}
         description = self._new(value, place)
         self._remember([value])
         return description

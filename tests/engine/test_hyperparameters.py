@@ -110,3 +110,12 @@ def test_bare_variables_are_learned_too(data):
     history = VEM(max_steps=3).run(model, data)
     assert history.elbo[-1] > history.elbo[0]
     assert history.hyperparameters[".kernel.stretch"][-1] != 1.3
+
+
+@pytest.mark.parametrize("codes", [[1, 0], ["cat", "dog"]])
+def test_codes_are_not_learned(data, codes):
+    """Variables of whole numbers had made the gradient 0, and the fit `converged`."""
+    model = make_model(data, kernel=gpflow.kernels.SquaredExponential())
+    gpflow.set_trainable(model.inducing_variable, False)
+    model.kernel.codes = tf.Variable(codes)
+    assert list(model.hyperparameters()) == [".kernel.variance", ".kernel.lengthscales"]

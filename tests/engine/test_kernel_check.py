@@ -73,6 +73,16 @@ def test_so_by_fits_of_arrays_and_of_blocks(data, algorithm, name):
             algorithm.run(make_model(data, kernel=kernel, num_data=60), rows)
 
 
+@pytest.mark.parametrize("name", ["change points", "lengthscales", "codes", "of several"])
+def test_so_by_the_constructor(data, name):
+    kernel, match = REFUSED[name]
+    points = gpflow.inducing_variables.InducingPoints(np.array([[0.0, 2.0], [1.0, 2.0]]))
+    if isinstance(kernel, k.MultioutputKernel):
+        points = gpflow.inducing_variables.SharedIndependentInducingVariables(points)
+    with pytest.raises(ValueError, match=match):
+        gb.models.BSVM(kernel, gb.likelihoods.Hinge(), points)
+
+
 class HidesAMethod(k.SquaredExponential):
     """Of an attribute with the name of a method."""
 

@@ -163,10 +163,9 @@ def test_weights_of_a_dataset_are_inside_it(data):
 @pytest.mark.parametrize("dims", [[0, 5], [2]])
 def test_active_dims_beyond_the_columns(dims):
     X, Y = make_data(20)
-    part = gpflow.kernels.Matern32(active_dims=dims)
-    model = gb.models.BSVM(
-        gpflow.kernels.SquaredExponential() + part, gb.likelihoods.Hinge(), X[:5]
-    )
+    kernel = gpflow.kernels.SquaredExponential() + gpflow.kernels.Constant()
+    model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), X[:5])
+    kernel.kernels.append(gpflow.kernels.Matern32(active_dims=dims))
     with pytest.raises(ValueError, match=f"active_dims up to {dims[-1]}, but X has columns 0 to 1"):
         gb.fit(model, (X, Y))
 

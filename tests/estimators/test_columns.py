@@ -81,10 +81,47 @@ def test_a_code_that_the_kernel_lacks_is_named(groups):
         unscaled_columns(kernel, groups[0])
 
 
+def changing(scale, location, steepness):
+    kernel = ChangePoints([Matern32(lengthscales=scale), Matern12()], [location], steepness)
+    kernel.active_dims = [1]
+    return kernel + Matern32(lengthscales=3.0, active_dims=[0])
+
+
 def test_locations_of_change_points_are_in_units_of_X(groups):
-    X, y = 100 + 10 * groups[0][:, :1], (groups[0][:, 0] > 0.5).astype(int)
-    kernel = ChangePoints([Matern32(), Matern12()], locations=[105.0])
-    assert fixed(kernel=kernel, num_inducing=10).fit(X, y).scaler_.scale_ == 1.0
+    X, y = groups[0] @ [[1, 0], [10, 20]] + [0, 100], groups[1]
+    found = fixed(kernel=changing(0.5, 105.0, 0.2), num_inducing=10, penalty=2.0).fit(X, y)
+    np.testing.assert_allclose(found.lengthscales_, [3.0, 0.5])
+    seen, mean, scale = found.as_model_sees(X), X[:, 1].mean(), X[:, 1].std()
+    by_hand = changing(0.5, (105 - mean) / scale, 0.2 * scale)
+    model = fixed(kernel=by_hand, num_inducing=10, penalty=2.0, standardize=False).fit(seen, y)
+    np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(seen), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*experimental")
+def test_bounds_of_hierarchical_kernels_are_in_units_of_X(groups):
+    """The sizes count only where the group is 1."""
+    hierarchical = pytest.importorskip("gpflow.kernels.hierarchical")
+    X, y = np.column_stack([groups[0], 40 + 5 * groups[0][:, 0]]), groups[1]
+
+    def fitted(X, bounds, **options):
+        node = hierarchical.HierarchyNode
+        size = node("size", [1], bounds, hierarchical.ActivityCondition({0: 1}))
+        kernel = hierarchical.ArcHierarchical([size], Matern32(), active_dims=[1, 2])
+        return fixed(kernel=kernel + Linear(), num_inducing=20, **options).fit(X, y)
+
+    found = fitted(X, [[30.0, 50.0]])
+    seen, mean, scale = found.as_model_sees(X), X[:, 2].mean(), X[:, 2].std()
+    by_hand = fitted(seen, [[(30 - mean) / scale, (50 - mean) / scale]], standardize=False)
+    np.testing.assert_allclose(found.predict_proba(X), by_hand.predict_proba(seen), rtol=1e-9)
+
+
+def test_periods_inside_of_other_kernels_are_told(groups):
+    change = ChangePoints([Matern32(), Matern12()], [1.0])
+    for part in (Periodic(Matern12()), change):
+        kernel = Categorical(part, SquaredExponential(), 4)
+        match = f"{type(part).__name__} inside of Categorical sees scaled columns"
+        with pytest.warns(UserWarning, match=match):
+            on_scaled_columns(Constant() + kernel, StandardScaler().fit(groups[0]))
 
 
 def test_a_period_is_in_units_of_X():

@@ -52,6 +52,15 @@ def test_everything_inherited_is_that_of_svgp(pair, data):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
+def test_rows_may_come_in_batches(pair, data):
+    model, plain = pair
+    X, Y = np.reshape(data[0][:12], [2, 2, 3, 2]), np.reshape(data[1][:12], [2, 2, 3, 1])
+    found = model.predict_log_density((X, Y))
+    np.testing.assert_allclose(found, plain.predict_log_density((X, Y)), rtol=1e-12)
+    flat = model.predict_log_density((data[0][:12], data[1][:12]))
+    np.testing.assert_allclose(found, np.reshape(flat, [2, 2, 3]), rtol=1e-12)
+
+
 @pytest.mark.usefixtures("tf_seed")
 def test_samples_follow_the_posterior(pair):
     model, _ = pair

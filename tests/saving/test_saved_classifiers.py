@@ -5,8 +5,10 @@ import copy
 import joblib
 import numpy as np
 import pytest
+import tensorflow_probability as tfp
 from gpflow import kernels as k
 from scipy.sparse import csr_array
+from sklearn.preprocessing import StandardScaler
 from what_is_saved import (
     LABELS,
     OPTIONS,
@@ -15,6 +17,7 @@ from what_is_saved import (
 )
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.estimators.columns import on_scaled_columns
 from gpflow_bsvm.inference import SVI
 
 
@@ -78,3 +81,13 @@ def test_joblib_and_copies_work_as_ever(rows, classifiers, tmp_path):
     joblib.dump(model, tmp_path / "model.joblib")
     for other in (joblib.load(tmp_path / "model.joblib"), copy.deepcopy(model)):
         np.testing.assert_array_equal(other.predict_proba(rows[0]), model.predict_proba(rows[0]))
+
+
+def test_priors_in_units_of_scaled_columns(again):
+    kernel = k.ChangePoints([k.Matern32(), k.Matern12()], [3.0])
+    kernel.locations.prior = tfp.distributions.Normal(np.float64(3.0), np.float64(2.0))
+    scaled = on_scaled_columns(kernel, StandardScaler().fit([[5.0], [1.0]]))
+    expected = tfp.distributions.Normal(np.float64(0.0), np.float64(1.0)).log_prob(0.0)
+    for one in (scaled, again(scaled)):
+        np.testing.assert_allclose(one.locations, [0.0], atol=1e-15)
+        np.testing.assert_allclose(one.locations.log_prior_density(), expected)
