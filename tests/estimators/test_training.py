@@ -6,7 +6,7 @@ from functools import partial
 import gpflow
 import numpy as np
 import pytest
-from gpflow.utilities import parameter_dict
+from scipy import stats
 
 from gpflow_bsvm.estimators import training
 from gpflow_bsvm.estimators.rough import lengthscales
@@ -49,14 +49,17 @@ def rows(Z):
 @pytest.mark.parametrize(
     "num_rows, penalty", [(100, 0.16), (8, 0.16), (6, 0.25), (3, 1.0), (2, 1.0)]
 )
-def test_priors_in_regression_are_narrower_for_few_rows(num_rows, penalty):
-    """With 22 rows of 75 columns, they were so wide that f overfitted."""
+def test_priors_in_regression_are_long_and_for_few_rows_narrow(num_rows, penalty):
+    """With 22 rows of 75 columns they were so wide, with 40 of 8 so short, that f overfitted."""
     X = np.random.default_rng(0).normal(size=(num_rows, 3))
     found = make_model(Specification(loss="epsilon_insensitive"), X).kernel
     expected = default_kernel(3, penalty=penalty)
-    for name, parameter in parameter_dict(expected).items():
-        prior = parameter_dict(found)[name].prior
-        assert prior.log_prob(0.7) == parameter.prior.log_prob(0.7)
+    for part in (found, expected):
+        np.testing.assert_array_equal(part.kernels[0].lengthscales, np.full(3, np.sqrt(3)))
+    long = [stats.lognorm(0.4 / np.sqrt(penalty), scale=3 * np.sqrt(3)).logpdf(0.7)] * 3
+    np.testing.assert_allclose(found.kernels[0].lengthscales.prior.log_prob([0.7] * 3), long)
+    for one, other in zip(found.kernels, expected.kernels, strict=True):
+        assert one.variance.prior.log_prob(0.7) == other.variance.prior.log_prob(0.7)
 
 
 def learned(Z, rows, kernel=None):
