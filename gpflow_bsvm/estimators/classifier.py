@@ -312,9 +312,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         :return: [N, C], probabilities of the classes in the order of `classes_`.
         """
         values = self._predicted(X)
-        if values.ndim == 2:
-            return values
-        return ndtr(np.stack([-values, values], axis=-1))
+        return values if values.ndim == 2 else ndtr(np.stack([-values, values], axis=-1))
 
     def predict_log_proba(self, X: Any) -> AnyNDArray:
         """
@@ -329,5 +327,6 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         :param X: [N, D].
         :return: [N], for each row the label with the largest probability in `predict_proba`.
         """
-        best = np.argmax(self.predict_proba(X), axis=-1)
+        values = self._predicted(X)
+        best = np.argmax(values, axis=-1) if values.ndim == 2 else (values > 0).astype(int)
         return np.asarray(self.classes_[best])

@@ -140,8 +140,7 @@ def warn_of_weights(weight: AnyNDArray) -> None:
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
-            "repetitions, so the fit stays close to its prior; divide the weights by their "
-            "mean",
+            "repetitions, so the fit stays close to its prior; divide the weights by their mean"
         )
 
 

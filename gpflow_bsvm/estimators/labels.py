@@ -184,7 +184,7 @@ def check_are_numbers(y: Any) -> Any:
     check_known(y)
     if others := [one for one in given if not hasattr(one, "__float__")]:
         kind = type(others[0]).__name__
-        raise ValueError(f"y must be numbers, got a {kind}: give y in seconds or days")
+        raise ValueError(f"y must be numbers, got a {kind}: give an array (times in days)")
     return np.asarray(y, np.float64)
 
 
