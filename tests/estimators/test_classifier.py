@@ -41,6 +41,9 @@ def test_names_that_are_not_strings_are_compared(moons, names):
     assert classifier.feature_names_in_.tolist() == [*map(str, names)]
     with pytest.raises(ValueError, match="same order"):
         classifier.predict(frame[frame.columns[::-1]])
+    classifier.fit(pd.DataFrame(X)[[1, 0]], y)
+    with pytest.raises(ValueError, match="same order"):
+        classifier.predict(pd.DataFrame(X))
     assert not hasattr(classifier.fit(pd.DataFrame(X), y), "feature_names_in_")  # places
 
 
