@@ -198,23 +198,24 @@ def check_weights(
         return np.ones((num_rows, 1), dtype)
     refuse_masked(sample_weight, "sample_weight")
     try:
+        if (given := np.asarray(sample_weight).dtype).kind in "cmM":
+            raise ValueError(f"the type is {given}")
         weights: AnyNDArray = np.asarray(sample_weight, dtype)
         if weights.shape not in ((num_rows,), (num_rows, 1)):
             raise ValueError(f"the shape is {list(weights.shape)}")
-        weights = weights.reshape(num_rows, 1)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"sample_weight must be {num_rows} numbers, one for each row: {error}"
         ) from error
-    wrong = np.flatnonzero(~((weights >= 0) & (weights <= MOST_WEIGHT)))
-    if len(wrong):
+    odd = np.flatnonzero(~((weights >= 0) & (weights <= MOST_WEIGHT)))
+    if len(odd):
         raise ValueError(
             f"sample_weight must be finite, non-negative and at most {MOST_WEIGHT:.0e}, got "
-            f"{weights[wrong[0], 0]} ({origin.row(wrong[0])}): a weight is a number of repetitions"
+            f"{weights.flat[odd[0]]} ({origin.row(odd[0])}): a weight is a number of repetitions"
         )
     if not weights.any() and not minibatch:
         raise ValueError("sample_weight must not be all zero: no row would count")
-    return weights
+    return weights.reshape(num_rows, 1)
 
 
 def duplicate_rows(Z: Any) -> list[tuple[int, int]]:

@@ -156,10 +156,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         call, whose rows should be representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :param classes: all labels; None: the labels in the first call. If a class has no rows yet,
-            the model learns only that earlier rows do not belong to it. (If rows are read piece by
-            piece, the first must include all classes.) If all rows are of one class, a warning is
-            raised, because nothing can be learned or selected.
+        :param classes: all labels (if ordinal: in order, unless y is an ordered Categorical); None:
+            those in the first call. If a class has no rows yet, the model learns only that earlier
+            rows do not belong to it. (If rows are read piece by piece, the first must include all
+            classes.) A warning says if all rows are of one class: nothing can then be learned.
         :param sample_weight: [N], as in `fit`; rows read piece by piece include their weights.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
         :raise ValueError: as in `fit`; for labels, classes or columns unlike those in the first
@@ -172,7 +172,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
             )
         new = copy.copy(self)
         if classes is not None:
-            told = labels.told_classes(classes, self._ordinal)
+            told = labels.told_classes(classes, self._ordinal, y)
             if not hasattr(self, "model_"):
                 new._told = told
             elif [*told] != [*labels.told_classes(self.order_, self._ordinal)]:
@@ -312,9 +312,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         :return: [N, C], probabilities of the classes in the order of `classes_`.
         """
         values = self._predicted(X)
-        if values.ndim == 2:
-            return values
-        return ndtr(np.stack([-values, values], axis=-1))
+        return values if values.ndim == 2 else ndtr(np.stack([-values, values], axis=-1))
 
     def predict_log_proba(self, X: Any) -> AnyNDArray:
         """
@@ -329,5 +327,6 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         :param X: [N, D].
         :return: [N], for each row the label with the largest probability in `predict_proba`.
         """
-        best = np.argmax(self.predict_proba(X), axis=-1)
+        values = self._predicted(X)
+        best = np.argmax(values, axis=-1) if values.ndim == 2 else (values > 0).astype(int)
         return np.asarray(self.classes_[best])

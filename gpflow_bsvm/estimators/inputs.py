@@ -40,11 +40,11 @@ _TIMES = ("date", "time", "duration", "period")
 MERGE_ROWS = 20_000
 
 
-def _as_sklearn_reads(X: Any) -> Any:
+def _as_sklearn_reads(X: Any, fitted: Any = ()) -> Any:
     """
     :return: X, with NaN in place of masked values, and of pandas.NA in object columns; and with
         strings for column names such as (2020, "May"), because scikit-learn compares only strings
-        with those of the fit. The numbers 0 to D - 1 are no names.
+        with those `fitted`. The numbers 0 to D - 1 are no names, unless fitted in another order.
     """
     if not hasattr(X, "iloc") or X.ndim != 2:
         objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
@@ -52,7 +52,8 @@ def _as_sklearn_reads(X: Any) -> Any:
     names = [*X.columns]
     if "object" in map(str, X.dtypes):
         X = type(X)(_as_sklearn_reads(np.asarray(X, object)), X.index, X.columns)
-    if names == [*range(len(names))] or any(isinstance(name, str) for name in names):
+    places = names == [*range(len(names))] and {*map(str, names)} != {*fitted}
+    if places or any(isinstance(name, str) for name in names):
         return X
     return X.set_axis([*map(str, names)], axis=1)
 
@@ -69,7 +70,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
-    X = _as_sklearn_reads(X)
+    X = _as_sklearn_reads(X, () if how["reset"] else getattr(estimator, "feature_names_in_", ()))
     warn_of_digits(X, estimator._how["dtype"])
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)
@@ -140,8 +141,7 @@ def warn_of_weights(weight: AnyNDArray) -> None:
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
-            "repetitions, so the fit stays close to its prior; divide the weights by their "
-            "mean",
+            "repetitions, so the fit stays close to its prior; divide the weights by their mean"
         )
 
 

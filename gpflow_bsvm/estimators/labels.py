@@ -73,9 +73,9 @@ def with_numpy_type(y: Any) -> Any:
     return y.to_numpy(numpy_type) if known else y
 
 
-def told_classes(classes: Any, in_order: bool) -> AnyNDArray:
+def told_classes(classes: Any, in_order: bool, y: Any = None) -> AnyNDArray:
     """
-    :param in_order: whether the classes are in order; if not, they are sorted.
+    :param in_order: keep the order of the categories of `classes` or y, or of the list; else sort.
     :return: [C], the labels in a user's list of classes.
     :raise ValueError: for missing labels; and as in `class_list`.
     """
@@ -83,7 +83,9 @@ def told_classes(classes: Any, in_order: bool) -> AnyNDArray:
     if missing(names).any():
         raise ValueError(f"classes must be labels, without None, NaN or NA, got {classes!r}")
     told = np.asarray(with_numpy_type(classes if hasattr(classes, "dtype") else names))
-    return told if in_order else np.unique(told)
+    stated = [order for order in map(stated_order, (classes, y)) if order is not None]
+    order = next((order for order in stated if np.isin(told, order).all()), told)
+    return np.asarray(order[np.isin(order, told)]) if in_order else np.unique(told)
 
 
 def check_targets(y: AnyNDArray) -> None:
@@ -103,10 +105,8 @@ def check_targets(y: AnyNDArray) -> None:
         return
     classes = np.unique(y)
     if len(broken := classes[classes % 1 > 0]):
-        raise ValueError(
-            f"Unknown label type: continuous, such as {broken[0]:g}; use BSVMRegressor for "
-            "regression"
-        )
+        example = f"continuous, such as {broken[0]:g}"
+        raise ValueError(f"Unknown label type: {example}; use BSVMRegressor for regression")
     warn_of_numbers(len(classes), len(y))
 
 
@@ -184,7 +184,7 @@ def check_are_numbers(y: Any) -> Any:
     check_known(y)
     if others := [one for one in given if not hasattr(one, "__float__")]:
         kind = type(others[0]).__name__
-        raise ValueError(f"y must be numbers, got a {kind}: give y in seconds or days")
+        raise ValueError(f"y must be numbers, got a {kind}: give an array (times in days)")
     return np.asarray(y, np.float64)
 
 

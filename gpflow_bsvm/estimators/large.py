@@ -43,8 +43,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
-    if not isinstance(X, (Reader, Source, tf.data.Dataset, str, PathLike)):  # paths are refused
-        return None
+    if not isinstance(X, (Reader, Source, tf.data.Dataset)):
+        return X if isinstance(X, str | PathLike) else None  # paths are refused
     if y is not None or sample_weight is not None:
         raise ValueError(
             "labels and weights must come with the rows if these are read piece by piece (for "

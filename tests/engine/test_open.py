@@ -174,6 +174,9 @@ def test_weights_that_are_no_numbers():
     X, Y = make_data(20)
     with pytest.raises(ValueError, match="sample_weight must be 20 numbers"):
         gb.BSVMClassifier(learn_kernel=False).fit(X, Y[:, 0], sample_weight=["a"] * 20)
+    for kind, name in (("c16", "complex128"), ("M8[s]", "datetime64"), ("m8[D]", "timedelta64")):
+        with pytest.raises(ValueError, match=f"20 numbers, one for each row: the type is {name}"):
+            gb.fit(make_model((X, Y)), (X, Y), sample_weight=np.ones(20).astype(kind))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -41,6 +41,9 @@ def test_names_that_are_not_strings_are_compared(moons, names):
     assert classifier.feature_names_in_.tolist() == [*map(str, names)]
     with pytest.raises(ValueError, match="same order"):
         classifier.predict(frame[frame.columns[::-1]])
+    classifier.fit(pd.DataFrame(X)[[1, 0]], y)
+    with pytest.raises(ValueError, match="same order"):
+        classifier.predict(pd.DataFrame(X))
     assert not hasattr(classifier.fit(pd.DataFrame(X), y), "feature_names_in_")  # places
 
 
@@ -52,6 +55,14 @@ def test_predict_is_the_argmax_of_predict_proba(fitted):
     order = np.argsort(fitted.decision_function(X))
     assert (np.diff(p[order, 1]) >= 0).all()
     np.testing.assert_array_equal(fitted.decision_function(X) > 0, p[:, 1] > 0.5)
+
+
+def test_decisions_agree_with_predictions_far_from_all_rows(fitted):
+    """There the probability rounds to 1/2; as in SVC, the sign of the decision is left."""
+    X = np.stack([np.linspace(-60, 60, 500), np.linspace(30, -30, 500)], axis=1)
+    scores = fitted.decision_function(X)
+    assert ((scores > 0) & (fitted.predict_proba(X)[:, 1] == 0.5)).any()
+    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[(scores > 0).astype(int)])
 
 
 def test_probabilities_are_those_of_the_model(moons, fitted):

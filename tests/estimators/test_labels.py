@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from helpers import fixed_classifier as fixed
 from sklearn.datasets import make_moons
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
@@ -276,6 +277,8 @@ def test_periods_are_no_numbers():
     for y in (months, months.dt.to_timestamp().dt.tz_localize("UTC")):
         with pytest.raises(ValueError, match=r"y must be numbers, got a (Period|Timestamp): give"):
             BSVMRegressor().fit(X, y)
+    with pytest.raises(ValueError, match=r"got a csr_array: give an array \(times in days\)"):
+        BSVMRegressor().fit(X, scipy.sparse.csr_array(X))
 
 
 def test_large_whole_numbers_are_not_merged():

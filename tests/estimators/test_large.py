@@ -235,6 +235,8 @@ def test_bad_rows(data):
     for ask in (make().fit, fitted.predict):
         with pytest.raises(TypeError, match=r"'rows\.csv' is a path: use .*CSVFiles"):
             ask("rows.csv")
+    with pytest.raises(TypeError, match=r"'rows\.csv' is a path: use .*CSVFiles"):
+        make().fit("rows.csv", Y, sample_weight=np.ones(len(Y)))
     with pytest.raises(ValueError, match="X has 1 columns, but training had 2"):
         fitted.predict(blocks(X[:, :1], Y))
 

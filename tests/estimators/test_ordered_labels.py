@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from helpers import fixed_classifier as fixed
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import cross_val_score, learning_curve
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data import Blocks
@@ -187,6 +187,21 @@ def test_the_first_call_of_partial_fit_may_state_the_order(grades):
     assert found.predict_proba(X)[:, 0].max() < 0.5
     found.partial_fit(X[~low], words[~low])
     assert found.score(X, words) > 0.6
+
+
+def test_sorted_classes_of_partial_fit_do_not_undo_the_order_of_the_labels(grades, named):
+    """`np.unique(y)` and scikit-learn's learning curves forget the order."""
+    X, words, numbers = grades
+    y = pd.Series(ordered(words))
+    for classes in (np.unique(y), y.unique()):
+        found = ordinal().partial_fit(X, y, classes=classes)
+        assert found.order_.tolist() == ORDER
+        np.testing.assert_array_equal(found.predict_proba(X), named.predict_proba(X))
+    found.partial_fit(X, y, classes=np.unique(y))
+    assert ordinal().partial_fit(X, words, classes=y.unique()).order_.tolist() == ORDER
+    how = {"cv": 2, "train_sizes": [1.0], "exploit_incremental_learning": True}
+    curves = [learning_curve(ordinal(), X, labels, **how)[2] for labels in (y, numbers)]
+    np.testing.assert_array_equal(*curves)
 
 
 def test_thresholds_of_classes_without_rows_are_finite():
