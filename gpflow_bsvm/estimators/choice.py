@@ -150,7 +150,7 @@ def choose(
         is selected last. Folds depend only on the data. All candidates with a learned kernel and
         all folds share one kernel, which the first candidate learns from all rows; learning it in
         every fold was no better. It is learned again only if another loss is selected or, with more
-        than `KEPT_ROWS` rows, another penalty.
+        than `KEPT_ROWS` rows, another penalty. If a class is rare, its link is selected first.
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
