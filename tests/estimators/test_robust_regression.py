@@ -137,10 +137,7 @@ def test_a_constant_is_said_to_be_one_unless_y_is():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "function",
-    [np.sin, *(pytest.param(other, marks=pytest.mark.drill) for other in (lambda x: x, np.exp))],
-)
+@pytest.mark.parametrize("function", [np.exp, pytest.param(np.positive, marks=pytest.mark.drill)])
 def test_labels_without_noise(function):
     x = np.random.default_rng(0).normal(size=(80, 1))
     y = function(x[:, 0])
