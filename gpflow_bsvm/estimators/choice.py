@@ -161,11 +161,11 @@ def choose(
     one_class = np.ptp(part[1]) == 0
     if one_class or held_out.num_left_out(part[1]) < FEWEST_LEFT_OUT:
         return spec, begun
-    if _may_choose_link(spec, begun.model):
-        refits = _refits(begun.model, data, part)
-        refits(begun.model, False)
-        spec = spec._replace(link=_choose_link(begun.model, refits))
     if len(among) > 1:
+        if _may_choose_link(spec, begun.model):
+            refits = _refits(begun.model, data, part)
+            refits(begun.model, False)
+            spec = spec._replace(link=_choose_link(begun.model, refits))
         spec, begun = _choose_candidate(spec, among, begun, data, part)
     if spec.learn_kernel:
         choose_scale(spec, begun.model, data)
