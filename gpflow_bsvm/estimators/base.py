@@ -166,6 +166,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """:return: the scaled rows, and the columns of codes."""
         X, Y, weight = data
         codes = unscaled_columns(self.kernel, X, self.fill_)
+        inputs.scale_two_values(scaler, X)
         scaler.mean_[codes] = 0.0
         scaler.scale_[codes] = 1.0
         self.scaler_ = scaler if self.standardize else None

@@ -149,8 +149,9 @@ def choose(
         `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with its kernel, whose scale
         is selected last. Folds depend only on the data. All candidates with a learned kernel and
         all folds share one kernel, which the first candidate learns from all rows; learning it in
-        every fold was no better. It is learned again only if another loss is selected or, with more
-        than `KEPT_ROWS` rows, another penalty. If a class is rare, its link is selected first.
+        every fold was no better. It is learned again only for another loss, which must then still
+        be worth it, or, with more than `KEPT_ROWS` rows, for another penalty. If a class is rare,
+        its link is selected first.
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
@@ -189,16 +190,24 @@ def _choose_candidate(
     fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
     if fixed and not many and spec.kernel is None and spec.learn_kernel:
         is_hinge = best.loss == fixed[0].loss
+        other = trials
         if is_hinge:
-            trials = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
-        leader = trials(best)
-        found = trials(fixed[0])
+            other = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
+        leader = other(best)
+        found = other(fixed[0])
         enough = found.lead(leader) > -NOT_LEARNED if is_hinge else found.is_worth(leader)
         best = fixed[0] if enough else best
+    if best.loss != first.loss and best.learned:
+        own = spec._replace(loss=best.loss, penalty=best.penalty)
+        learned = initial_model(own, data, begun.model)
+        softer = best_of(trials, [one for one in among if one.loss == first.loss], first)
+        if trials.refits(copied(learned.model), own.calibrates).is_worth(trials(softer)):
+            return own, learned
+        best = softer
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
     if not best.learned:
         return spec, InitialModel(make_model(spec, data[0]), None)
-    if best.loss != first.loss or (many and best != first):
+    if many and best != first:
         return spec, initial_model(spec, data, begun.model)
     begun.model.likelihood.penalty.assign(best.penalty)
     return spec, begun
@@ -215,11 +224,17 @@ class _Trials:
         self._spec = spec
         self._model = model
         self._data = data
-        self._refits = _refits(model, data, part)
+        self.refits = _refits(model, data, part)
+        self._found: dict[Candidate, HeldOut] = {}
         #: A model for each loss, with a learned kernel or without.
         self.models: dict[tuple[str, bool], BSVM] = {}
 
     def __call__(self, candidate: Candidate) -> HeldOut:
+        if candidate not in self._found:
+            self._found[candidate] = self._density(candidate)
+        return self._found[candidate]
+
+    def _density(self, candidate: Candidate) -> HeldOut:
         kernel = "" if candidate.learned else ", kernel not learned"
         text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}{kernel}"
         self._spec.stages.begin("choice", text)
@@ -229,7 +244,7 @@ class _Trials:
             like = self._model if candidate.learned else make_model(own, self._data[0])
             self.models[key] = _other_q(own, like, self._data)
         self.models[key].likelihood.penalty.assign(candidate.penalty)
-        return self._refits(self.models[key], own.calibrates)
+        return self.refits(self.models[key], own.calibrates)
 
 
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:

@@ -58,11 +58,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         kernels, such as [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False;
         it cannot set a kernel's own parameters.
     :param loss: "levels", "hinge", or "auto": levels, unless the hinge gains more on held-out folds
-        than one more wrong row would cost it; for kernel="linear", the hinge. There are 17 levels
-        (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows on, and 25 (-6 to 6) from 2000.
-        Of several classes, those with less than 12 % of the rows have lower levels: see
-        `OneVsRestLevelHinge`. If one of two (or of ordered) classes has less, the link is
-        "stationary", unless held-out rows prefer the integral: see `LevelHinge`.
+        than two wrong rows would cost it, also with its own learned kernel; for kernel="linear",
+        the hinge. There are 17 levels (logit t from -4 to 4), but 21 (-5 to 5) from about 700 rows
+        on, and 25 (-6 to 6) from 2000. If a class has less than 12 % of the rows, the link of
+        levels is "stationary", unless held-out rows prefer the integral: see `LevelHinge`.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
         levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
         that loss="auto" compares with levels has penalty 16. If a hinge of penalty 16 is chosen,
@@ -91,11 +90,12 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         latent functions at most 5e9. `num_inducing_` is the result.
     :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: the
         algorithm of `gpflow_bsvm.fit`.
-    :param standardize: shift and scale every feature to mean 0 and variance 1; sparse features are
-        only scaled, so probabilities differ from those of the same rows as an array. Columns stay
-        unscaled if the kernel uses them as codes (`Coregion`, or a custom kernel that truncates or
-        compares values). Periods of `Periodic`, locations and steepness of `ChangePoints`, and
-        bounds of GPflow's hierarchical kernels are in units of X, all lengthscales in deviations.
+    :param standardize: shift and scale every feature to mean 0 and variance 1, or, if it has only
+        two values, to values that are 2 apart; sparse features are only scaled, so probabilities
+        differ from those of the same rows as an array. Columns stay unscaled if the kernel uses
+        them as codes (`Coregion`, or a custom kernel that truncates or compares values). Periods of
+        `Periodic`, locations and steepness of `ChangePoints`, and bounds of GPflow's hierarchical
+        kernels are in units of X, all lengthscales in those of the scaled columns.
     :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
         an indicator column for each column with NaN in training. Rows must be in memory.
     :param class_weight: {label: weight}, or "balanced", which gives every class the same total

@@ -203,6 +203,24 @@ def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     return scaler
 
 
+def scale_two_values(scaler: StandardScaler, X: Any) -> None:
+    """
+    Let `scaler` put the two values of a column (of a sparse column, 0 and another) 2 apart, as if
+    both were equally frequent. In its own deviations, a rare code is far from all other rows.
+
+    :param X: [N, D], an array or SciPy's CSR.
+    """
+    if scipy.sparse.issparse(X):
+        low, high = (end.toarray().reshape(-1) for end in (X.min(axis=0), X.max(axis=0)))
+        others = X.indices[(X.data != 0) & (X.data != (low + high)[X.indices])]
+        two = (low * high == 0) & (np.bincount(others, minlength=X.shape[1]) == 0)
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
+        two = ((low == X) | (high == X)).all(axis=0)
+    two &= low < high
+    scaler.scale_[two] = (high[two] - low[two]) / 2
+
+
 def warn_of_offsets(X: AnyNDArray, name: str = "X") -> None:
     """Warn of columns so far from 0 that their float type rounds most of their variation away."""
     spread = np.ptp(X, axis=0)
