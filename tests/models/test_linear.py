@@ -271,6 +271,8 @@ def test_bad_priors(Sigma, match):
 def test_other_bad_input(data):
     with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
         LinearBSVM(0, Hinge())
+    with pytest.raises(ValueError, match="bias must be one of True, False, got 2"):
+        LinearBSVM(3, Hinge(), bias=2)
     with pytest.raises(ValueError, match="X has 3 columns, the model has 5"):
         gb.fit(LinearBSVM(5, Hinge()), data)
     with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 1"):
