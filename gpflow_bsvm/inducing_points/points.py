@@ -92,7 +92,6 @@ def greedy_variance(
     :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, for a kernel with
         several outputs or that rejects X, if no row has a positive variance, if a variance is not
         finite, or for a `tol` outside [0, 1).
-    :raise TypeError: for anything but a kernel.
     """
     X = checked(X, max_inducing, "max_inducing")
     check_is_kernel(kernel)

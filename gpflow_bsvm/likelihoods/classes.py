@@ -314,8 +314,7 @@ class CategoricalLikelihood(Classification):
             check_class_labels(column, self.num_classes)
         classes = tf.range(self.num_classes, dtype=like.dtype)
         hot = tf.equal(tf.cast(column, like.dtype), classes)
-        known = tf.reduce_any(hot, axis=-1, keepdims=True)
-        return tf.where(known, tf.cast(hot, like.dtype), np.nan)
+        return tf.where(tf.reduce_any(hot, -1, keepdims=True), tf.cast(hot, like.dtype), np.nan)
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
