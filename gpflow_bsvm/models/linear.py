@@ -130,7 +130,8 @@ def _kuu(weights: Weights, kernel: WeightKernel, *, jitter: Any = 0.0) -> tf.Ten
 
 @Kuf.register(Weights, WeightKernel, object)
 def _kuf(weights: Weights, kernel: WeightKernel, Xnew: TensorType) -> tf.Tensor:
-    return tf.linalg.matrix_transpose(kernel.features(Xnew))
+    features = kernel.features(Xnew)  # [..., N, W]; in GPflow, the first axis is W
+    return tf.transpose(features, [features.shape.rank - 1, *range(features.shape.rank - 1)])
 
 
 class LinearBSVM(BSVM):

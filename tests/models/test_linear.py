@@ -281,6 +281,17 @@ def test_other_bad_input(data):
         LinearBSVM(3, CrammerSinger(3), num_latent_gps=2)
 
 
+def test_batches_of_rows(data):
+    model = fitted(data)
+    batches = data[0][:12].reshape(2, 2, 3, 3)
+    for full_cov in (False, True):
+        mean, variance = model.predict_f(batches, full_cov)
+        for place in np.ndindex(2, 2):
+            one = model.predict_f(batches[place], full_cov)
+            np.testing.assert_allclose(mean[place], one[0], rtol=1e-12)
+            np.testing.assert_allclose(variance[place], one[1], rtol=1e-9, atol=1e-15)
+
+
 def test_weights_count_themselves_as_gpflow_does():
     weights = LinearBSVM(3, Hinge()).inducing_variable
     assert weights.shape == (4, 3, 1) and int(weights.num_inducing) == 4
