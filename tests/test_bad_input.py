@@ -36,6 +36,19 @@ def test_numbers_in_other_forms_are_numbers(data, kind):
     assert_same_state(state(one), state(two), 0)
 
 
+@pytest.mark.parametrize("dtype", [int, bool, "float32"])
+@pytest.mark.parametrize(
+    "likelihood", [gb.likelihoods.EpsilonInsensitive, gpflow.likelihoods.Gaussian]
+)
+def test_labels_of_any_numeric_type(data, likelihood, dtype):
+    one, two = (make_model(data, likelihood=likelihood()) for _ in range(2))
+    given = data[0], data[1].astype(dtype)
+    CAVI(max_steps=3).run(one, data)
+    CAVI(max_steps=3).run(two, given)
+    assert_same_state(state(one), state(two), 0)
+    assert two.elbo(given).numpy() == one.elbo(data).numpy()
+
+
 @pytest.mark.parametrize("place, name", [(0, "X"), (1, "Y")])
 def test_rows_of_different_lengths(data, place, name):
     rows = list(data)

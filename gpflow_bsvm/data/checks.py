@@ -13,7 +13,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..likelihoods.labels import as_column, check_labels, class_numbers
+from ..likelihoods.labels import as_column, check_labels, label_numbers
 from ..notices import warn
 from .batch import Origin, SparseRows
 
@@ -182,7 +182,7 @@ def check_data(
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     check_labels(likelihood, Y, minibatch=minibatch)
-    return X, class_numbers(likelihood, Y)
+    return X, label_numbers(likelihood, Y)
 
 
 def check_weights(

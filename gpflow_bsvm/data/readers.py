@@ -87,6 +87,8 @@ class Reader(Source):
     @property
     def num_rows(self) -> int:
         """:return: N, computed by a pass over the data if necessary."""
+        if self.known_rows is None and not self.chunk_rows:  # no model has opened the rows
+            return sum(np.shape(piece.X)[0] for piece in self.pieces(2**14))
         if self.known_rows is None:
             self.known_rows = sum(len(batch.X) for batch in self._one_pass())
         return self.known_rows

@@ -14,14 +14,14 @@ from sklearn.cluster import KMeans
 
 from ..checks import check_whole
 from ..data.batch import take
-from ..data.checks import as_matrix, check_inputs, check_weights, duplicate_rows
+from ..data.checks import as_matrix, check_weights, duplicate_rows
 from ..data.passes import map_over
 from ..data.sampling import random_rows
 from ..data.sources import ArraySource
 from ..engine.contracts import Model, check_model, check_width, chunk_rows, jitter_of, open_all
 from ..engine.natural import compiled_solve, root_of_covariance, whiten
 from ..engine.projected_data import ProjectedData
-from ..engine.projection import compiled_project
+from ..engine.projection import check_is_kernel, check_kernel, compiled_project
 from ..engine.statistics import compiled_localise
 from ..notices import warn
 
@@ -60,6 +60,7 @@ def some_rows(
 ) -> tuple[AnyNDArray, AnyNDArray, int]:
     """:return: the distinct rows of at most `subsample` random rows of X, and a seed."""
     X = checked(X, num_inducing)
+    check_whole(1, subsample=subsample)
     generator = np.random.default_rng(seed)
     X = X[random_rows(len(X), max(subsample, num_inducing), generator)]
     return X, distinct_rows(X), int(generator.integers(2**31))
@@ -89,10 +90,11 @@ def greedy_variance(
         row with the weights added up.
     :return: Z [M, D].
     :raise ValueError: as in `kmeans`, if weights are not N non-negative numbers, for a kernel with
-        several outputs, if no row has a positive variance, if a variance is not finite, or for a
-        `tol` outside [0, 1).
+        several outputs or that rejects X, if no row has a positive variance, if a variance is not
+        finite, or for a `tol` outside [0, 1).
     """
-    X = checked(X, max_inducing)
+    X = checked(X, max_inducing, "max_inducing")
+    check_is_kernel(kernel)
     if not 0 <= tol < 1:
         raise ValueError(f"tol must be in [0, 1), got {tol}")
     if isinstance(kernel, gpflow.kernels.MultioutputKernel):
@@ -100,12 +102,11 @@ def greedy_variance(
             f"expected a kernel with a single output, got {type(kernel).__name__}: give one of its "
             "latent_kernels"
         )
+    check_kernel(kernel, X)
     weight = check_weights(weight, len(X))[:, 0]
     rows = random_rows(len(X), SUBSAMPLE, 0)
-    X = X[rows]
-    weight = weight[rows]
-    X, place = np.unique(X, axis=0, return_inverse=True)  # independent of the rows' order
-    weight = np.bincount(place.reshape(-1), weight)
+    X, place = np.unique(X[rows], axis=0, return_inverse=True)  # independent of the rows' order
+    weight = np.bincount(place.reshape(-1), weight[rows])
     residual = np.array(kernel(X, full_cov=False), np.float64)
     if not (np.isfinite(residual).all() and (weight * residual > 0).any()):
         raise ValueError(
@@ -130,14 +131,12 @@ def greedy_variance(
     return np.ascontiguousarray(X[chosen])
 
 
-def checked(X: Any, num_inducing: int) -> AnyNDArray:
-    """:return: X as a floating-point matrix of enough rows."""
+def checked(X: Any, number: int, name: str = "num_inducing") -> AnyNDArray:
+    """:return: X as a floating-point matrix of at least `number` rows; `name` is that option's."""
     X = as_matrix(X, "X")
-    check_whole(1, num_inducing=num_inducing)
-    if num_inducing > len(X):
-        raise ValueError(
-            f"num_inducing must be between 1 and the {len(X)} rows of X, got {num_inducing}"
-        )
+    check_whole(1, **{name: number})
+    if number > len(X):
+        raise ValueError(f"{name} must be between 1 and the {len(X)} rows of X, got {number}")
     return X if X.dtype.kind == "f" else X.astype(default_float())  # centres are fractional
 
 
@@ -190,7 +189,7 @@ def exchange(model: SparseModel, Z: Any) -> None:
         inducing variables.
     """
     check_exchangeable(model)
-    Z = check_inputs(Z)
+    Z = np.asarray(as_matrix(Z, "Z"), default_float())
     check_width(model, Z)
     for first, again in duplicate_rows(Z):
         raise ValueError(f"rows {first} and {again} of Z are equal: remove duplicates")
@@ -256,16 +255,15 @@ def reselect(
     """
     check_exchangeable(model)
     number = model.q_shape[1] if max_inducing is None else max_inducing
-    check_whole(1, max_inducing=number)
+    check_whole(1, max_inducing=number, subsample=subsample)
     source = open_all(model, data, sample_weight)
     blocks, places = source.gather(random_rows(source.num_rows, subsample, seed))
     rows = take(blocks, places)
-    X = rows.X.numpy()
-    q = compiled_solve(model.natural())
-    localise = compiled_localise.bind(model.likelihood)
+    localise = partial(compiled_localise.bind(model.likelihood), compiled_solve(model.natural()))
     part = ProjectedData(model, ArraySource(rows.X, rows.Y, rows.weight, chunk_rows(model)))
-    sites = map_over(part, partial(localise, q)).sites
-    weight = rows.weight.numpy()[:, 0] * np.sum(sites.w, axis=1)
-    Z = greedy_variance(X, min(number, len(X)), model.prior.kernel, tol=tol, weight=weight)
+    precisions = map_over(part, localise).sites.w
+    weight = rows.weight.numpy()[:, 0] * np.sum(precisions, axis=1)
+    number = min(number, len(weight))
+    Z = greedy_variance(rows.X, number, model.prior.kernel, tol=tol, weight=weight)
     exchange(model, Z)
     return Z

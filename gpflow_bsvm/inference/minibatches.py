@@ -102,26 +102,25 @@ class Adaptive:
         """:return: `first` for any step; `SVI` uses `rate` instead."""
         return self.first
 
-    def memory(self, natural: Natural) -> tuple[tf.Tensor, ...]:
+    def memory(self, natural: Natural) -> tuple[Any, ...]:
         """:return: gbar (as h and P), sbar, tau and the number of steps, before the first step."""
         zero = tf.zeros([], natural.h.dtype)
-        return tf.zeros_like(natural.h), tf.zeros_like(natural.P), zero, zero + 1, zero
+        return Natural(tf.zeros_like(natural.h), tf.zeros_like(natural.P)), zero, zero + 1, zero
 
     @check_shapes("given: []", "residual.h: [L, M]", "return[0]: []")
     def rate(
-        self, given: tf.Tensor, residual: Natural, memory: tuple[tf.Tensor, ...]
-    ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+        self, given: tf.Tensor, residual: Natural, memory: tuple[Any, ...]
+    ) -> tuple[tf.Tensor, tuple[Any, ...]]:
         """:return: rho, and the memory after the step; `given` is `first`, and `residual` is g."""
-        mean_h, mean_P, mean_square, tau, count = memory
+        mean, mean_square, tau, count = memory
         square = sum(tf.reduce_sum(tf.square(part)) for part in residual)
-        mean_h += (residual.h - mean_h) / tau
-        mean_P += (residual.P - mean_P) / tau
+        mean = Natural._make(old + (new - old) / tau for old, new in zip(mean, residual))
         mean_square += (square - mean_square) / tau
-        signal = tf.reduce_sum(tf.square(mean_h)) + tf.reduce_sum(tf.square(mean_P))
+        signal = sum(tf.reduce_sum(tf.square(part)) for part in mean)
         warm = count < self.warm_up
         rho = tf.where(warm, given, tf.minimum(signal / mean_square, 1))
         tau = tf.where(warm, tau + 1, tau * (1 - rho) + 1)
-        return rho, (mean_h, mean_P, mean_square, tau, count + 1)
+        return rho, (mean, mean_square, tau, count + 1)
 
 
 def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:

@@ -216,7 +216,7 @@ class Logistic(BinaryLikelihood):
             w = tanh(c / 2) / (2 c) = E omega, omega ~ PG(1, c),    r = y / 2.
         """
         c = self._root(Fmu, Fvar)
-        return Sites(tf.tanh(c / 2) / (2 * c), signs(Y, Fmu) / 2)
+        return Sites(tf.tanh(c / 2) / (2 * c), signs(Y, Fmu) / 2 + tf.zeros_like(c))
 
     @inherit_check_shapes
     def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
@@ -312,11 +312,9 @@ class CategoricalLikelihood(Classification):
         check_class_column(column)
         if tf.executing_eagerly():
             check_class_labels(column, self.num_classes)
-        column = tf.cast(column, like.dtype)
         classes = tf.range(self.num_classes, dtype=like.dtype)
-        hot = tf.cast(tf.equal(column, classes), like.dtype)
-        known = tf.reduce_any(tf.equal(column, classes), axis=-1, keepdims=True)
-        return tf.where(known, hot, np.nan * tf.ones_like(hot))
+        hot = tf.equal(tf.cast(column, like.dtype), classes)
+        return tf.where(tf.reduce_any(hot, -1, keepdims=True), tf.cast(hot, like.dtype), np.nan)
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:

@@ -160,7 +160,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         return moments_of_maximum(apart, tf.where(hot > 0, smallest, Fvar))
 
 
-@check_shapes("hot: [batch..., C]", "values: [batch..., C]", "return: [batch..., 1]")
+@check_shapes("hot: [broadcast batch..., C]", "values: [batch..., C]", "return: [batch..., 1]")
 def of_label(hot: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """:return: the entry of the label, [..., 1]."""
     return tf.reduce_sum(hot * values, axis=-1, keepdims=True)

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray, TensorType
+from gpflow.config import default_float
 from gpflow.likelihoods import (
     Bernoulli,
     Likelihood,
@@ -165,9 +166,8 @@ def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> 
         Y = np.asarray(Y)
         parts = likelihood.likelihoods
         check_class_labels(Y[:, -1], len(parts), "numbers of likelihoods (Y's last column)")
-        for n, part in enumerate(parts):
-            if (Y[:, -1] == n).any():
-                check_labels(part, Y[Y[:, -1] == n, :-1], minibatch=True)
+        for n in np.unique(Y[:, -1]).astype(int):
+            check_labels(parts[n], Y[Y[:, -1] == n, :-1], minibatch=True)
     else:
         check_numeric(Y)
 
@@ -179,11 +179,10 @@ def check_numeric(Y: Any) -> None:
         raise ValueError(f"Y must hold numbers, got {Y.dtype}: classes need a classifier")
 
 
-def class_numbers(likelihood: Likelihood, Y: Any) -> Any:
-    """:return: Y in the likelihood's format: integers for GPflow's `Softmax`."""
-    if not isinstance(likelihood, Softmax):
-        return Y
-    return tf.cast(Y, tf.int64) if tf.is_tensor(Y) else np.asarray(Y).astype(np.int64)
+def label_numbers(likelihood: Likelihood, Y: Any) -> Any:
+    """:return: Y as the likelihood computes with it: default floats; integers for `Softmax`."""
+    dtype: Any = np.int64 if isinstance(likelihood, Softmax) else default_float()
+    return tf.cast(Y, dtype) if tf.is_tensor(Y) else np.asarray(Y, dtype)
 
 
 def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
@@ -220,5 +219,4 @@ def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     if tf.executing_eagerly():
         check_binary_labels(Y, minibatch=True)
     one = tf.ones_like(Y)
-    negative = tf.where((Y == 0) | (Y == -1), -one, np.nan * one)
-    return tf.where(Y == 1, one, negative)
+    return tf.where(Y == 1, one, tf.where((Y == 0) | (Y == -1), -one, np.nan))

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
+from ..engine.projection import values_of
 from ..engine.structure import copied
 from ..likelihoods import OneClass
 from ..likelihoods.base import check_penalty
@@ -25,14 +26,18 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
     """
     :return: k(x, x2), [N, N2].
     :raise TypeError: unless `kernel` is a kernel of one latent function.
-    :raise ValueError: if the matrix is not finite.
+    :raise ValueError: if the kernel rejects X, or the matrix is not finite.
     """
     if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
         raise TypeError(
             f"expected a GPflow kernel of one latent function, got {type(kernel).__name__}"
         )
     X, X2 = (one if one is None else np.asarray(one, default_float()) for one in (X, X2))
-    gram: AnyNDArray = np.asarray(kernel(X, X2))
+    try:
+        gram: AnyNDArray = np.asarray(kernel(X, X2))
+    except Exception:
+        values_of(kernel, X[:1])  # its error names the part that rejects X
+        raise
     if not np.isfinite(gram).all():
         raise ValueError(
             "the kernel overflows or is NaN on X: standardize X and check the kernel's parameters"

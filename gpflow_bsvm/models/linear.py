@@ -16,7 +16,7 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive, triangular
 from scipy.stats import norm
 
-from ..checks import check_whole
+from ..checks import check_choice, check_whole
 from .sparse import BSVM, SparseOptions
 
 if TYPE_CHECKING:  # no dependency of this package
@@ -130,7 +130,8 @@ def _kuu(weights: Weights, kernel: WeightKernel, *, jitter: Any = 0.0) -> tf.Ten
 
 @Kuf.register(Weights, WeightKernel, object)
 def _kuf(weights: Weights, kernel: WeightKernel, Xnew: TensorType) -> tf.Tensor:
-    return tf.linalg.matrix_transpose(kernel.features(Xnew))
+    features = kernel.features(Xnew)  # [..., N, W]; in GPflow, the first axis is W
+    return tf.transpose(features, [features.shape.rank - 1, *range(features.shape.rank - 1)])
 
 
 class LinearBSVM(BSVM):
@@ -166,6 +167,7 @@ class LinearBSVM(BSVM):
         :raise ValueError: if Sigma has the wrong shape or is not positive definite.
         """
         check_whole(1, num_features=num_features)
+        check_choice((True, False), bias=bias)
         kernel = WeightKernel(num_features, prior_covariance, bias)
         super().__init__(kernel, likelihood, Weights(kernel), **kwargs)
 
@@ -186,6 +188,5 @@ class LinearBSVM(BSVM):
         if not 0 < level < 1:
             raise ValueError(f"level must be in (0, 1), got {level}")
         mean, covariance = self.weights()
-        deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).T
-        reach = norm.ppf(0.5 + level / 2) * deviation
+        reach = norm.ppf(0.5 + level / 2) * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).T
         return mean - reach, mean + reach

@@ -47,7 +47,7 @@ from ..engine.projection import (
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
 from ..engine.structure import named_parameters, remembered
-from ..likelihoods.labels import as_column, check_labels, check_latents, class_numbers, num_latents
+from ..likelihoods.labels import as_column, check_labels, check_latents, label_numbers, num_latents
 from ..notices import warn
 
 
@@ -140,7 +140,7 @@ class SparseFeatures(gpflow.models.GPModel):
         if tf.executing_eagerly():
             check_floats(self)
             check_labels(self.likelihood, Y, minibatch=True)
-        return X, class_numbers(self.likelihood, Y)
+        return X, label_numbers(self.likelihood, Y)
 
     @check_shapes("return: [batch..., N]")
     def predict_log_density(
@@ -189,6 +189,12 @@ class SparseFeatures(gpflow.models.GPModel):
         if config.jitter == self.jitter:  # threads share settings: change them only if needed
             return contextlib.nullcontext()
         return gpflow.config.as_context(dataclasses.replace(config, jitter=self.jitter))
+
+
+def as_inducing(variable: Any) -> InducingVariables:
+    """:return: the inducing variable, or that of a finite Z [M, D]."""
+    given = isinstance(variable, InducingVariables)
+    return variable if given else InducingPoints(as_matrix(variable, "Z"))
 
 
 if TYPE_CHECKING:  # no dependency of this package
@@ -241,8 +247,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
                 "BSVM needs a full q_sqrt (q_diag=False): its closed-form step gives a full "
                 "covariance; gpflow.models.SVGP with this likelihood can have a diagonal covariance"
             )
-        if not isinstance(inducing_variable, InducingVariables):
-            inducing_variable = InducingPoints(as_matrix(inducing_variable, "Z"))
+        inducing_variable = as_inducing(inducing_variable)
         check_independent(type(self).__name__, kernel, inducing_variable)
         given = kwargs.get("num_latent_gps")
         given = getattr(kernel, "num_latent_gps", None) if given is None else given
@@ -322,7 +327,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             if hasattr(learning_rate, "numpy"):
                 check_rate(float(learning_rate))
         X, Y = (tf.convert_to_tensor(array) for array in data)
-        if not tf.is_tensor(learning_rate) and not isinstance(learning_rate, tf.Variable):
+        if not tf.is_tensor(learning_rate):
             # tf.cast would go through float32
             learning_rate = tf.constant(check_rate(learning_rate), X.dtype)
         weight = tf.ones_like(X[:, :1])
@@ -352,10 +357,9 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """As in `gpflow.models.SVGP`, with shared graphs as in `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
-        mean, variance = self.predict_f(Xnew)
-        predict = compiled_predict.bind(self.likelihood)
+        f = self.predict_f(Xnew)
         X = tf.convert_to_tensor(Xnew, default_float())
-        return cast(MeanAndVariance, predict(X, mean, variance))
+        return cast(MeanAndVariance, compiled_predict.bind(self.likelihood)(X, *f))
 
     def posterior(
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR
@@ -382,5 +386,4 @@ def _finished(
     prior: Prior, likelihood: Likelihood, finish: Any, q: Any, X: tf.Tensor, *others: tf.Tensor
 ) -> Any:
     """:return: `finish` of the marginals of f(x), see `_moments`."""
-    f = _moments.function(prior, q, X)
-    return finish(likelihood, X, f.mean, f.variance, *others)
+    return finish(likelihood, X, *_moments.function(prior, q, X), *others)

@@ -10,7 +10,6 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData, TensorType
 from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel
-from gpflow.models.util import inducingpoint_wrapper
 from scipy.spatial.distance import cdist
 from sklearn.mixture import GaussianMixture
 
@@ -34,7 +33,7 @@ from ..inference.outcome import at_rows, check_margins, warn_of_digits
 from ..inference.vem import SiteAscent, site_bound
 from ..likelihoods.base import Sites
 from ..likelihoods.labels import num_latents
-from ..models.sparse import BSVM
+from ..models.sparse import BSVM, as_inducing
 from .as_bsvm import AsBSVM
 
 __all__ = ["DualBSVM", "Hinge", "afkmc2", "gaussian_mixture"]
@@ -80,7 +79,7 @@ class DualBSVM(AsBSVM):
         X, Y = check_data(likelihood, data)
         num_latent_gps = num_latents(likelihood, Y.shape[1], num_latent_gps)
         super().__init__(kernel, likelihood, mean_function, num_latent_gps)
-        self.inducing_variable = inducingpoint_wrapper(inducing_variable)
+        self.inducing_variable = as_inducing(inducing_variable)
         check_independent(type(self).__name__, kernel, self.inducing_variable)
         self._check_features()
         check_floats(self)
@@ -94,9 +93,8 @@ class DualBSVM(AsBSVM):
     def elbo(self) -> tf.Tensor:
         """:return: F, [], without the priors of the hyperparameters."""
         how = Floats(jitter_of(self))
-        rows = self._batch()
         share = shares_shifts(self)
-        return site_bound(self.likelihood, self.prior, rows, self._sites(), how, share)
+        return site_bound(self.likelihood, self.prior, self._batch(), self._sites(), how, share)
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
@@ -109,16 +107,14 @@ class DualBSVM(AsBSVM):
         """
         check_whole(1, sweeps=sweeps)
         check_margins(self.likelihood, features_of(self, self.data[0][:100]))
-        X, Y, weight = self._batch()
-        source = ArraySource(X, Y, weight, chunk_rows(self))
+        source = ArraySource(*self._batch(), chunk_rows(self))
         ascent = SiteAscent(self, source, self._sites())
         try:
             ascent.climb(sweeps)
         finally:  # after an interrupt: the best so far
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
-        f, before = at_rows(self, source, compiled_solve(self.natural()))
-        warn_of_digits(self.likelihood, f, before)
+        warn_of_digits(self.likelihood, *at_rows(self, source, compiled_solve(self.natural())))
         return float(ascent.point.value)
 
     def natural(self) -> Natural:

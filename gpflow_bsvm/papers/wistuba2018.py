@@ -27,6 +27,7 @@ from ..inference.minibatches import Schedule, check_schedule, rates
 from ..inference.run import Run, Step
 from ..likelihoods.base import Sites
 from ..likelihoods.labels import check_one_label
+from ..prediction.estimators import takes_classifiers
 from ..prediction.marginals import predict_marginals
 
 __all__ = ["ClassByClass", "softmax_entropy"]
@@ -145,15 +146,15 @@ class _Sweeps(Run[ClassState, Step]):
             sums = sum_over(self._data, look, self._held)
             classes[number], q = compiled_natural_step(old, sums, rho, tf.zeros_like(rho))
             means[number] = q.mean()[0]
-        h = tf.concat([one.h for one in classes], 0)
-        return Natural(h, tf.concat([one.P for one in classes], 0))
+        return Natural._make(tf.concat(parts, 0) for parts in zip(*classes))
 
     def resume(self, state: ClassState) -> None:
         super().resume(state)
         self._held, _ = self._see(state.natural)
 
 
-def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
+@takes_classifiers
+def softmax_entropy(model: Model, X: Any) -> AnyNDArray:
     """
     Compute the entropy of the softmax of f's means, ignoring variances: the point-estimate policy
     of Wistuba & Rawat (2018), section 4.3.1. With one latent function, the softmax is of (0, f).

@@ -25,8 +25,8 @@ def predict_marginals(
     """
     Mean and variance of f(x) under q, as in `model.predict_f`, but chunk by chunk.
 
-    :param X: [N, D], in memory or np.memmap; or files, a `tf.data.Dataset` or blocks (labels are
-        ignored), see `gpflow_bsvm.data`.
+    :param X: [N, D], in memory or np.memmap; or files, a `tf.data.Dataset` or
+        `gpflow_bsvm.data.Blocks` (labels are ignored).
     :param chunk_rows: rows per chunk; if None, at most about 16 MB of features.
     :return: mean and variance, both [N, L].
     :raise ValueError: for X not finite or not as wide as in training, or `chunk_rows` below 1.

@@ -114,8 +114,7 @@ def margin(model: Model, X: Any) -> AnyNDArray:
     """
     check_one_label(model.likelihood, model.q_shape[0])
     p = with_both_classes(predict_probabilities(model, X))
-    largest = np.partition(p, -2, axis=1)
-    return np.asarray(largest[:, -1] - largest[:, -2])
+    return np.diff(np.partition(p, -2, axis=1)[:, -2:])[:, 0]
 
 
 @in_units_of_y(of_variance)
@@ -173,8 +172,8 @@ def draw_probabilities(
     p(y = c | f_s) for the draws f_s of `draw_f`, with the same arguments and errors.
 
     The mean over draws estimates `predict_probabilities`, unless its link is not such a mean: that
-    of `OneClass`, of one-vs-rest likelihoods, and of levels with link="stationary" or with a scale
-    other than 1. Differences of .1 were seen.
+    of `OneClass`, of one-vs-rest likelihoods, and of levels with link="stationary", with a scale
+    other than 1, or with a W of your own. Differences of .1 were seen.
 
     :return: probabilities of all classes.
     :raise ValueError: as in `gpflow_bsvm.prediction.variation_ratio`.

@@ -69,6 +69,18 @@ def test_softmax_entropy_knows_means_only():
     np.testing.assert_allclose(softmax_entropy(model, X), expected, atol=1e-10)
 
 
+def test_softmax_entropy_takes_what_predictive_entropy_takes(data):
+    classifier = gb.BSVMClassifier(
+        loss="hinge", penalty=1.0, learn_kernel=False, num_inducing=5, random_state=0
+    ).fit(data[0], data[1][:, 0])
+    found = softmax_entropy(classifier, data[0])
+    seen = classifier.as_model_sees(data[0])
+    np.testing.assert_array_equal(found, softmax_entropy(classifier.model_, seen))
+    plain = gpflow.models.SVGP(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), data[0][:4])
+    with pytest.raises(TypeError, match="SVGP has no closed-form steps"):
+        softmax_entropy(plain, data[0])
+
+
 def test_softmax_entropy_refuses_numbers(data):
     with pytest.raises(ValueError, match="no class probabilities"):
         softmax_entropy(make_model(data, likelihood=EpsilonInsensitive()), data[0])

@@ -380,3 +380,13 @@ def test_a_smaller_first_batch_is_no_sign_of_more_rows(data, recwarn):
     rest = tf.data.Dataset.from_tensor_slices((X[10:], Y[10:])).batch(30)
     SVI(max_steps=3).run(make_model(data, num_data=N), first.concatenate(rest))
     assert not [one for one in recwarn if "num_data is" in str(one.message)]
+
+
+def test_rows_can_be_counted_before_a_fit(data, tmp_path):
+    """For `num_data`; the fit that follows is as if nobody had counted."""
+    X, Y = data
+    file = CSVFiles(csv(tmp_path, table_of(data)), target="y")
+    blocks = Blocks([(X[:9], 0 * Y[:9])])
+    assert (file.num_rows, blocks.num_rows, blocks.known_rows) == (N, 9, None)
+    with pytest.raises(ValueError, match="Y holds one class only"):
+        CAVI().run(make_model(data), blocks)

@@ -366,6 +366,15 @@ def test_adaptive_rates_fall_from_signal_to_noise():
     assert model.elbo(data) > 1.02 * CAVI().run(best, data).elbo[-1]  # both are negative
 
 
+@pytest.mark.parametrize("num_inducing", [1, 2])
+def test_adaptive_rates_of_few_inducing_points(data, num_inducing):
+    """Whose only axis has the length with which TensorFlow broadcasts."""
+    one, two = (make_model(data, num_inducing=num_inducing) for _ in range(2))
+    SVI(max_steps=5, batch_size=10, learning_rate=Adaptive(warm_up=9, first=0.1)).run(one, data)
+    SVI(max_steps=5, batch_size=10, learning_rate=0.1).run(two, data)
+    np.testing.assert_allclose(one.q_mu, two.q_mu, rtol=1e-12)
+
+
 def test_the_adaptive_rate_has_a_name():
     assert SVI(learning_rate="adaptive") == SVI(learning_rate=Adaptive())
     with pytest.raises(ValueError, match=r"learning_rate must be.*adaptive.*got 'adam'"):

@@ -119,6 +119,18 @@ def test_numbers_of_classes_without_a_column(name, method):
         np.testing.assert_allclose(found, call(one, column), rtol=1e-12)
 
 
+@pytest.mark.parametrize("call", ["log_prob", "sites"])
+@pytest.mark.parametrize("make", [*(PAIRS[name][1] for name in CLASSES), ours.Logistic])
+def test_labels_and_draws_of_f(make, call):
+    """One column of labels for several values of f, as in GPflow."""
+    given = rows(make(), 2)
+    X, Fmu, Fvar, Y = (given[part] for part in METHODS["variational_expectations"])
+    one = {"log_prob": lambda F: make().log_prob(X, F, Y)}
+    one["sites"] = lambda F: ours.sites(make(), X, F, Fvar + np.zeros_like(F), Y).r
+    draws = np.stack([Fmu, -Fmu])
+    np.testing.assert_allclose(one[call](draws), [*map(one[call], draws)], rtol=1e-12)
+
+
 # --- the link ------------------------------------------------------------------------------------
 
 

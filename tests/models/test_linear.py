@@ -271,12 +271,25 @@ def test_bad_priors(Sigma, match):
 def test_other_bad_input(data):
     with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
         LinearBSVM(0, Hinge())
+    with pytest.raises(ValueError, match="bias must be one of True, False, got 2"):
+        LinearBSVM(3, Hinge(), bias=2)
     with pytest.raises(ValueError, match="X has 3 columns, the model has 5"):
         gb.fit(LinearBSVM(5, Hinge()), data)
     with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 1"):
         LinearBSVM(3, Hinge()).credible_intervals(1.0)
     with pytest.raises(ValueError, match="needs a model with num_latent_gps=3, got 2"):
         LinearBSVM(3, CrammerSinger(3), num_latent_gps=2)
+
+
+def test_batches_of_rows(data):
+    model = fitted(data)
+    batches = data[0][:12].reshape(2, 2, 3, 3)
+    for full_cov in (False, True):
+        mean, variance = model.predict_f(batches, full_cov)
+        for place in np.ndindex(2, 2):
+            one = model.predict_f(batches[place], full_cov)
+            np.testing.assert_allclose(mean[place], one[0], rtol=1e-12)
+            np.testing.assert_allclose(variance[place], one[1], rtol=1e-9, atol=1e-15)
 
 
 def test_weights_count_themselves_as_gpflow_does():

@@ -135,6 +135,8 @@ def test_bad_input(data):
     X, Y = data
     with pytest.raises(ValueError, match="X has 3 columns, the inducing points have 2"):
         DualBSVM((X[:, [0, 1, 1]], Y), ard(), Hinge(), X[:5].copy())
+    with pytest.raises(ValueError, match=r"Z must have shape \[N, .\], got shape .* Z\[:, None\]"):
+        DualBSVM(data, ard(), Hinge(), X[:5, 0])
     with pytest.warns(UserWarning, match="duplicates"):
         DualBSVM(data, ard(), Hinge(), X[[0, 0]])
     with pytest.raises(ValueError, match="binary labels"):

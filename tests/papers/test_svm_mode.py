@@ -150,6 +150,12 @@ def test_bad_data_and_kernels(data):
         svm_mode(make_kernel(), (X, np.hstack([Y, 1 - Y])), 1.0)
     with pytest.raises(TypeError, match="kernel of one latent function, got str"):
         svm_mode("rbf", data, 1.0)
+    with pytest.raises(ValueError, match="X has 40 rows and Y has 3; they must be equal"):
+        svm_mode(gpflow.kernels.Matern12(), (X, Y[:3]), 1.0)
+    with pytest.raises(TypeError, match="data must be a pair of arrays"):
+        svm_mode(gpflow.kernels.Matern12(), (X, Y, Y), 1.0)
+    with pytest.raises(ValueError, match=r"Matern12 cannot be called with inputs of . columns"):
+        svm_mode(gpflow.kernels.Matern12(active_dims=[9]), data, 1.0)
     with pytest.raises(ValueError, match="overflows"):
         svm_mode(gpflow.kernels.Linear(1e308), (1e10 * X, Y), 1.0)
 

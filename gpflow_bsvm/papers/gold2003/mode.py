@@ -20,10 +20,11 @@ from gpflow.utilities import parameter_dict
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_array
 
 from ...checks import check_choice
-from ...data.checks import as_matrix, check_inputs
+from ...data.checks import check_data, check_inputs
+from ...likelihoods import Hinge
 from ...likelihoods.base import check_penalty
 from ...likelihoods.labels import check_binary_labels, check_columns
 from ...model_selection.plug_in import gram_matrix
@@ -233,12 +234,11 @@ def svm_mode(
     :param penalty: C, positive and finite; for quadratic slack twice the penalty of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
     :return: the machine, with `alpha`, `latent`, `margins`, `support` and `predict`.
-    :raise TypeError: for a kernel of several latent functions, or no kernel.
-    :raise ValueError: for bad data, an invalid slack or penalty, or a kernel that overflows.
+    :raise TypeError: for a kernel of several latent functions, no kernel, or no pair of data.
+    :raise ValueError: for bad data, an invalid slack or penalty, or a kernel that rejects X or
+        overflows.
     """
-    X = check_inputs(data[0])
-    Y = as_matrix(data[1], "Y")
-    check_consistent_length(X, Y)
+    X, Y = check_data(Hinge(), data)
     return _solved(check_gram(gram_matrix(kernel, X), len(Y)), Y, penalty, slack)
 
 
