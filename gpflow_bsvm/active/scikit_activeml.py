@@ -14,7 +14,7 @@ from gpflow.config import default_float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import check_inputs
-from ..engine.contracts import Model, open_data
+from ..engine.contracts import Model, check_model, open_data
 from ..engine.structure import copied
 from ..likelihoods.labels import with_both_classes
 from ..optional import require
@@ -45,7 +45,9 @@ class ModelClassifier(_SkactivemlClassifier):
         """
         :param X: [N, D]; y: [N], with `missing_label` for unknown labels; sample_weight: [N].
         :raise ValueError: for bad inputs, or if the number of classes differs from the model's.
+        :raise TypeError: for a model without closed-form steps.
         """
+        check_model(self.model)
         X, numbers, weight = self._validate_data(X, y, sample_weight)
         expected = num_classes(self.model)
         if len(self.classes_) != expected:

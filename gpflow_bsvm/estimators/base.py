@@ -199,9 +199,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
         forget: float,
         checkpoint: Directory | None,
     ) -> E:
+        algorithm = Streaming(forget=forget)
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight, checkpoint)
-        algorithm = Streaming(forget=forget)
         new = copy.copy(self)
         rows = source_of(X, y, sample_weight)
         if rows is None:
@@ -271,8 +271,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source is not None:
             return open_later(source, self, labelled)
         if labelled:
-            if y is None:
-                raise ValueError("labels are needed: give a pair (X, y)")
             Y, _ = self._encoding()(known_labels(y)[:, None])
             return self.as_model_sees(X), Y.astype(gpflow.config.default_float())
         if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
@@ -288,7 +286,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
             rows read piece by piece, which include their weights.
         """
         check_is_fitted(self)
-        X, y = rows if isinstance(rows, tuple | list) else (rows, None)
+        is_pair = isinstance(rows, tuple | list) and len(rows) == 2
+        X, y = rows if is_pair else (rows, None)
         if source_of(X, y) is not None:
             return None
         y = known_labels(y)
