@@ -9,6 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import OneClassBSVM
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.estimators import large
 
 
 def grid(number):
@@ -39,6 +41,17 @@ def test_nothing_else_is_spared(rows, flagged):
     """Without ties nu times the number of rows are flagged, rounded down."""
     X = np.random.default_rng(0).normal(size=(rows, 2))
     assert (OneClassBSVM(nu=0.1).fit(X).predict(X) == -1).sum() == flagged
+
+
+@pytest.mark.filterwarnings("ignore:the kernel hardly distinguishes rows")
+def test_the_penalty_is_that_of_all_rows_of_a_source(monkeypatch):
+    """Before, it was that of the sample, and so too large by the ratio of all rows to these."""
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 60)
+    X = np.zeros((240, 2))
+    expected = OneClassBSVM(random_state=0).fit(X)
+    found = OneClassBSVM(random_state=0).fit(Blocks([X[:100], X[100:]]))
+    np.testing.assert_allclose(found.penalty_, expected.penalty_, rtol=1e-6)
+    np.testing.assert_allclose(found.score_samples(X), expected.score_samples(X), rtol=1e-3)
 
 
 @pytest.mark.parametrize("form", [csr_array, csr_matrix])
