@@ -136,7 +136,7 @@ class DaskFrame(DaskReader):
         target, weight = (None if name is None else str(name) for name in (target, weight))
         names = list(frame.columns)
         others = [name for name in own_columns(names) if name not in (target, weight)]
-        wanted = [*(Reading(features=features).features or others)]
+        wanted = others if features is None else [*(Reading(features=features).features or ())]
         words = chosen_words(wanted, names)
         Columns(words, target, weight, wanted, None).check_names(names, "the data frame")
         if isinstance(classes, str) and classes == "auto" and target is not None:

@@ -78,8 +78,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
                     f"estimators have: give all of {owner}, for instance as one of several in a "
                     f'grid, {{"{owner}": [...]}}'
                 )
-        super().set_params(**params)
-        return self
+        return super().set_params(**params)
 
     @abstractmethod
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:

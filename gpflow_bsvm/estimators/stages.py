@@ -36,7 +36,6 @@ class Stages(tqdm):
         self.units: Identity = {}
         self._kind = "rows"
         self._begun = perf_counter()
-        # Made first, so that errors do not name a subdirectory.
         self._directory = None if directory is None else made(directory)
         self._identity: Identity = {}
 

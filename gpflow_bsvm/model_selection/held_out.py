@@ -261,12 +261,6 @@ class Refits:
         return tf.constant(Y[rows]), tf.constant(weight[rows, None])
 
 
-def num_left_out(labels: AnyNDArray) -> int:
-    """:return: the number of rows to leave out: all but rows alone in their class."""
-    _, counts = np.unique(labels, return_counts=True)
-    return int(counts[counts > 1].sum())
-
-
 def in_parts(
     X: AnyNDArray | None, Y: AnyNDArray, counts: AnyNDArray
 ) -> tuple[AnyNDArray, AnyNDArray]:
