@@ -75,8 +75,7 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | int | None) -> tu
             "such as (28, 28, 1)"
         )
     shape = tuple(known or () if input_shape is None else np.ravel(input_shape).tolist())
-    for number in shape:
-        check_whole(1, input_shape=number)
+    check_whole(1, **{f"input_shape[{n}]": number for n, number in enumerate(shape)})
     if known is not None and shape != known:
         raise ValueError(f"input_shape is {shape}, but the network takes {known}")
     return shape

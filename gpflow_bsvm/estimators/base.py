@@ -78,7 +78,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
                     f"estimators have: give all of {owner}, for instance as one of several in a "
                     f'grid, {{"{owner}": [...]}}'
                 )
-        return super().set_params(**params)
+        super().set_params(**params)
+        return self
 
     @abstractmethod
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
@@ -88,10 +89,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """Learn the encoding of labels [N] for the model; return it."""
 
+    @abstractmethod
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
-        """:return: the encoding, learned from a sample of rows that are not in memory."""
-        _, Y, weight = found.sample
-        return self._learn_labels(Y[:, 0], weight)
+        """:return: the encoding, learned from a survey of rows that are not in memory."""
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
@@ -186,8 +186,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         spec, begun = chosen_model(spec, self._candidates(spec), data)
         self.model_, self.history_ = train(spec, data, begun)
         if spec.steeper:
-            is_learned = begun.history is not None
-            spec, self.model_ = steeper(spec, self.model_, data, is_learned)
+            spec, self.model_ = steeper(spec, self.model_, data, begun.history is not None)
         return spec
 
     def _partial_fit(
@@ -285,8 +284,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
             rows read piece by piece, which include their weights.
         """
         check_is_fitted(self)
-        is_pair = isinstance(rows, tuple | list) and len(rows) == 2
-        X, y = rows if is_pair else (rows, None)
+        X, y = rows if isinstance(rows, tuple | list) and len(rows) == 2 else (rows, None)
         if source_of(X, y) is not None:
             return None
         y = known_labels(y)

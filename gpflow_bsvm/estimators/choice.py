@@ -159,8 +159,7 @@ def choose(
     if not spec.is_classifier:
         return spec, _best_start(spec, begun, data)
     part = at_most(CHOICE_ROWS, data, seed=0)
-    one_class = np.ptp(part[1]) == 0
-    if one_class or has_company(*part[1:]).sum() < FEWEST_LEFT_OUT:
+    if np.ptp(part[1]) == 0 or has_company(*part[1:]).sum() < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
         if _may_choose_link(spec, begun.model):

@@ -71,15 +71,13 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
         )
     if "class_weight" not in options:
         options["class_weight"] = _keyed_as_in_svc(getattr(fitted, "class_weight", None))
-    model = getattr(fitted, "model_", fitted)
     scaler = getattr(fitted, "scaler_", None)
-    kernel, penalty = _parts(model)
+    kernel, penalty = _parts(getattr(fitted, "model_", fitted))
     if rbf:
         gamma, variance = _as_rbf(kernel)
         svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
     else:
-        gram = partial(gram_matrix, copied(kernel))
-        svc = SVC(kernel=gram, C=penalty, **options)
+        svc = SVC(kernel=partial(gram_matrix, copied(kernel)), C=penalty, **options)
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
 
 
@@ -161,8 +159,7 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     :param penalty: initial penalty; if None, C. The variance is adjusted, because only the product
         of penalty and variance matters.
     :raise TypeError: for any other `svc`.
-    :raise ValueError: for another kernel, a gamma that is 0 or requires a fit, or a C that is not
-        positive.
+    :raise ValueError: for another kernel or C, or a gamma that is 0 or requires a fit.
     """
     svc = getattr(svc, "best_estimator_", svc)
     if not isinstance(svc, SVC):

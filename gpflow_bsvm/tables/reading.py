@@ -70,10 +70,10 @@ class Reading:
 
     def __post_init__(self) -> None:
         for name in ("features", "drop", "dates", "na_values", "names", "words"):
-            if isinstance(value := getattr(self, name), str):
-                raise ValueError(f"{name} must be a list of names, got the string {value!r}")
-            if isinstance(value, set | frozenset) and name in ("features", "names"):
-                raise ValueError(f"{name} must be a list in order, got the set {value!r}")
+            value = getattr(self, name)
+            unordered = isinstance(value, set | frozenset) and name in ("features", "names")
+            if unordered or isinstance(value, str):
+                raise ValueError(f"{name} must be a list of names, got {value!r}")
             if isinstance(value, Iterable):  # an array or an Index of pandas has no truth value
                 object.__setattr__(self, name, tuple(map(str, value)))
         signs = [sign for sign in (self.decimal, self.thousands) if sign]

@@ -67,7 +67,7 @@ def test_the_shape_of_a_row_in_any_form(shape):
 
 @pytest.mark.parametrize("shape", [0, -2, 2.0, "2", True, (None, 2)])
 def test_what_is_no_shape_of_a_row(shape):
-    with pytest.raises(ValueError, match="input_shape must be a"):
+    with pytest.raises(ValueError, match=r"input_shape\[\d\] must be a"):
         DeepKernel(tf_keras.Sequential([tf_keras.layers.Dense(4)]), SquaredExponential(), shape)
 
 

@@ -34,9 +34,9 @@ def test_lists_of_names_may_be_arrays_but_no_strings_and_no_sets_if_their_order_
         assert read(path, features=names, **how).columns.features == ("b", "a")
     assert read(path, drop=np.array(["a", "b"]), **how).columns.features == ("ab",)
     for option in ("words", "drop", "features"):
-        with pytest.raises(ValueError, match=f"{option} must be a list of names, got the string"):
+        with pytest.raises(ValueError, match=f"{option} must be a list of names, got 'ab'"):
             read(path, **{option: "ab"}, **how)
-    with pytest.raises(ValueError, match="features must be a list in order, got the set"):
+    with pytest.raises(ValueError, match=r"features must be a list of names, got \{"):
         read(path, features={"a", "b"}, **how)
     with pytest.raises(ValueError, match="classes must be a list of labels, got the set"):
         read(path, classes={"u", "v"})
