@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints.directory import Directory
+from ..data.batch import digest
 from ..data.sources import ArraySource
 from ..engine.contracts import open_data
 from ..engine.shared_graph import one_fit
@@ -26,7 +27,7 @@ from ..models import BSVM
 from ..notices import told_by
 from . import inputs
 from .choice import Candidate, chosen_model
-from .columns import Attributes, unscaled_columns
+from .columns import Attributes, shift_and_scale, unscaled_columns
 from .labels import Encoding, check_known, known_labels
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
 from .options import check_options, in_words_of_estimators
@@ -156,6 +157,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         scaler = inputs.make_scaler(data[0], data[2])
         data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data
+        stages.units |= {"scale of X": digest(np.stack(shift_and_scale(self.scaler_, X.shape[1])))}
         seed = stages.seed(self, ArraySource(X, Y, weight[:, None], CHUNK_ROWS))
         self._found(self._learn_model(data, codes, seed, stages), data)
 
