@@ -36,8 +36,7 @@ def is_keras_3(value: Any) -> bool:
 
 def keras_of(features: Any) -> ModuleType:
     """:return: the Keras module that a layer belongs to."""
-    home: ModuleType = sys.modules["keras"] if is_keras_3(features) else tf_keras
-    return home
+    return sys.modules["keras"] if is_keras_3(features) else tf_keras
 
 
 def check_layer(features: Any) -> None:
