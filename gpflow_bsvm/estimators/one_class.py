@@ -116,7 +116,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
                 "kernel, such as gpflow.kernels.SquaredExponential()"
             )
         # The sum in rho grows with the number of rows, of which `data` may be a sample.
-        total = self.__dict__.pop("_total", data[2].sum())
+        total = self.__dict__.pop("_total", 0.0) or data[2].sum()
         return spec._replace(kernel=kernel, penalty=weight.sum() / total / rho)
 
     def _found(self, spec: Specification, data: Data) -> None:
@@ -134,7 +134,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return ones
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
-        self._total = found.weights.sum()
+        self._total = 0.0 if found.is_complete else found.weights.sum()
         return ones
 
     def _encoding(self, rows: Any = None) -> Encoding:

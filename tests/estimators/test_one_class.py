@@ -13,6 +13,9 @@ from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.estimators import large
 
 
+HALVES = slice(30), slice(30, None)
+
+
 def grid(number):
     """Rows of which four or eight each have the same score, but for rounding."""
     steps = np.arange(float(number))
@@ -52,6 +55,17 @@ def test_the_penalty_is_that_of_all_rows_of_a_source(monkeypatch):
     found = OneClassBSVM(random_state=0).fit(Blocks([X[:100], X[100:]]))
     np.testing.assert_allclose(found.penalty_, expected.penalty_, rtol=1e-6)
     np.testing.assert_allclose(found.score_samples(X), expected.score_samples(X), rtol=1e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_a_source_of_few_rows_is_fitted_as_in_memory(seed):
+    """To the last bit, also if sums of weights depend on their order."""
+    X, _ = make_moons(70, noise=0.3, random_state=0)
+    X = np.round(X, 1)
+    weight = np.random.default_rng(seed).uniform(0.1, 2, 70)
+    expected = OneClassBSVM(num_inducing=9).fit(X, sample_weight=weight)
+    rows = Blocks([(X[part], np.ones((len(X[part]), 1)), weight[part]) for part in HALVES])
+    assert OneClassBSVM(num_inducing=9).fit(rows).penalty_ == expected.penalty_
 
 
 @pytest.mark.parametrize("form", [csr_array, csr_matrix])
