@@ -331,10 +331,10 @@ def _of_block(block: Any, origin: Origin) -> Piece:
     X, Y, weight = (*block, None, None)[:3] if several else (block, None, None)
     if several or len(getattr(X, "shape", ())) == 2:
         # Of a table of PyArrow, or a data frame; the numbers 0 to D - 1 in order are no names.
-        given = "column_names" if hasattr(type(X), "column_names") else "columns"
-        names = tuple(map(str, getattr(X, given, ())))
-        places = names == tuple(map(str, range(len(names))))
-        return Piece(X, Y, weight, origin._replace(columns=None if places else names))
+        names = X.column_names if hasattr(type(X), "column_names") else getattr(X, "columns", ())
+        named = [*names] != [*range(len(names))]
+        columns = tuple(map(str, names)) if named else None
+        return Piece(X, Y, weight, origin._replace(columns=columns))
     raise ValueError(
         "a block, or a batch of a dataset, must be (X, Y) or (X, Y, sample_weight), got "
         f"{type(block).__name__}"

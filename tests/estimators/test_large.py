@@ -263,12 +263,13 @@ def test_frames_in_blocks_have_the_columns_of_training_in_its_order(data):
         found.predict(swapped)
 
 
-@pytest.mark.parametrize("kind", ["numbers", "tuples", "arrow"])
+@pytest.mark.parametrize("kind", ["numbers", "tuples", "digits", "arrow"])
 def test_names_of_any_table_in_blocks_are_compared(data, kind):
     """Before, predictions for columns in another order were wrong without a word."""
     pandas = pytest.importorskip("pandas")
     X, Y = data
-    names = {"numbers": [2020, 2010], "tuples": [("a", 1), ("a", 2)], "arrow": ["a", "b"]}[kind]
+    numbers = {"numbers": [2020, 2010], "tuples": [("a", 1), ("a", 2)]}
+    names = (numbers | {"digits": ["0", "1"], "arrow": ["0", "1"]})[kind]
     frame = pandas.DataFrame(X).set_axis(pandas.Index(names), axis=1)
     tables = [frame, frame[frame.columns[::-1]]]
     if kind == "arrow":

@@ -12,7 +12,6 @@ from gpflow_bsvm import OneClassBSVM
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.estimators import large
 
-
 HALVES = slice(30), slice(30, None)
 
 
