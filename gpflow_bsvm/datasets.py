@@ -73,7 +73,7 @@ def load(
         "class" or "label".
     :param numbers: whether labels are numbers rather than classes.
     :param impute: whether to allow missing values, which stay NaN; indicator columns mark them.
-    :param options: options of `gpflow_bsvm.files.Reading`.
+    :param options: options of `gpflow_bsvm.files.Reading` (a column of weights is left out).
     :raise FileNotFoundError: if the name ends like a file's, but there is no such file.
     :raise ValueError: if there is no other set of this name, or the set cannot be used.
     """

@@ -134,10 +134,9 @@ def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -
     doubt = 1 - P.max(axis=1) if doubt is None else np.asarray(doubt, np.float64)
     if doubt.shape != y.shape or not np.isfinite(doubt).all():
         raise ValueError(f"doubt must be {len(y)} finite numbers, got shape {doubt.shape}")
-    order = np.argsort(doubt, kind="stable")
     accepted, number = np.unique(doubt, return_counts=True)
     answered = np.cumsum(number)
-    right = np.cumsum((P.argmax(axis=1) == y)[order])[answered - 1]
+    right = np.cumsum((P.argmax(axis=1) == y)[np.argsort(doubt, kind="stable")])[answered - 1]
     return Coverage(answered / len(y), right / answered, accepted)
 
 

@@ -14,9 +14,9 @@ from gpflow.config import default_float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import check_inputs
-from ..engine.contracts import Model, open_data
+from ..engine.contracts import Model, check_model, open_data
 from ..engine.structure import copied
-from ..likelihoods.labels import with_both_classes
+from ..likelihoods.labels import check_one_label, with_both_classes
 from ..optional import require
 from ..prediction import draw_probabilities, predict_probabilities
 from . import fit_from_prior
@@ -44,8 +44,11 @@ class ModelClassifier(_SkactivemlClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelClassifier:
         """
         :param X: [N, D]; y: [N], with `missing_label` for unknown labels; sample_weight: [N].
-        :raise ValueError: for bad inputs, or if the number of classes differs from the model's.
+        :raise ValueError: for bad inputs, a likelihood without classes, or if their number differs.
+        :raise TypeError: for a model without closed-form steps.
         """
+        check_model(self.model)
+        check_one_label(self.model.likelihood, self.model.num_latent_gps)
         X, numbers, weight = self._validate_data(X, y, sample_weight)
         expected = num_classes(self.model)
         if len(self.classes_) != expected:

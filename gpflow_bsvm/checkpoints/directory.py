@@ -40,7 +40,7 @@ def made(directory: Directory) -> Path:
     """
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, TypeError) as error:
         raise ValueError(
             f"checkpoint must be an existing or new directory, got {directory}: {error}"
         ) from None

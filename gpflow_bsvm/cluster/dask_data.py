@@ -17,6 +17,7 @@ from ..data.sources import Remote, Source
 from ..optional import require
 from ..tables.columns import Columns, chosen_words
 from ..tables.paths import own_columns
+from ..tables.reading import Reading
 from .partitions import Cluster, Partitions, all_together, checked_partitions, has_rows, named
 
 
@@ -125,7 +126,7 @@ class DaskFrame(DaskReader):
         :raise TypeError: for anything but a Dask data frame.
         :raise ValueError: for missing or non-numeric columns.
         """
-        if not (is_of_dask(frame) and hasattr(frame, "columns")):
+        if not (is_of_dask(frame) and hasattr(frame, "columns") and frame.ndim == 2):
             raise TypeError(
                 f"DaskFrame takes a Dask data frame, got {type(frame).__name__}: give arrays and "
                 "pandas data frames to a fit as (X, y)"
@@ -135,7 +136,7 @@ class DaskFrame(DaskReader):
         target, weight = (None if name is None else str(name) for name in (target, weight))
         names = list(frame.columns)
         others = [name for name in own_columns(names) if name not in (target, weight)]
-        wanted = others if features is None else [*map(str, features)]
+        wanted = others if features is None else [*(Reading(features=features).features or ())]
         words = chosen_words(wanted, names)
         Columns(words, target, weight, wanted, None).check_names(names, "the data frame")
         if isinstance(classes, str) and classes == "auto" and target is not None:

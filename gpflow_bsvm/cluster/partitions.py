@@ -274,8 +274,7 @@ def _read(check: Check, chunk_rows: int, piece: Piece) -> list[Any]:
     """:return: a partition's checked chunks; empty if it has no rows."""
     if not has_rows(piece):
         return []
-    batches = (checked(part, check) for part in piece.cut(chunk_rows))
-    return list(regrouped(batches, chunk_rows))
+    return list(regrouped((checked(part, check) for part in piece.cut(chunk_rows)), chunk_rows))
 
 
 class _Facts(NamedTuple):

@@ -331,10 +331,12 @@ def _of_block(block: Any, origin: Origin) -> Piece:
     """:raise ValueError: unless it is X, (X, Y) or (X, Y, weight)."""
     several = isinstance(block, (tuple, list)) and len(block) in (2, 3)
     X, Y, weight = (*block, None, None)[:3] if several else (block, None, None)
-    if several or getattr(X, "ndim", None) == 2:
-        names = tuple(getattr(X, "columns", ()))  # of a data frame
-        named = names and all(isinstance(name, str) for name in names)
-        return Piece(X, Y, weight, origin._replace(columns=names if named else None))
+    if several or len(getattr(X, "shape", ())) == 2:
+        # Of a table of PyArrow, or a data frame; the numbers 0 to D - 1 in order are no names.
+        names = X.column_names if hasattr(type(X), "column_names") else getattr(X, "columns", ())
+        named = [*names] != [*range(len(names))]
+        columns = tuple(map(str, names)) if named else None
+        return Piece(X, Y, weight, origin._replace(columns=columns))
     raise ValueError(
         "a block, or a batch of a dataset, must be (X, Y) or (X, Y, sample_weight), got "
         f"{type(block).__name__}"

@@ -201,9 +201,8 @@ def hybrid(
         distances = pairwise_distances(_some(F, _FEW_ROWS, seed))
         pairs = len(distances) * (len(distances) - 1)
         deep.kernel.lengthscales.assign(float(distances.sum() / max(1, pairs)) or 1.0)
-    variable = FeaturePoints(kmeans(F, num_inducing, seed=seed))
     kwargs.setdefault("num_data", len(X))
-    return BSVM(deep, likelihood, variable, **kwargs)
+    return BSVM(deep, likelihood, FeaturePoints(kmeans(F, num_inducing, seed=seed)), **kwargs)
 
 
 def head(model: BSVM) -> BSVM:

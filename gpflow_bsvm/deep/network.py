@@ -15,6 +15,8 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.keras import tf_keras
 
+from ..checks import check_whole
+
 #: Momentum of the features' moving averages, which adapt within about ten steps.
 _MOMENTUM = 0.9
 #: Added to variances. (Keras adds 1e-3, more than the variances of a new network's features.)
@@ -34,8 +36,7 @@ def is_keras_3(value: Any) -> bool:
 
 def keras_of(features: Any) -> ModuleType:
     """:return: the Keras module that a layer belongs to."""
-    home: ModuleType = sys.modules["keras"] if is_keras_3(features) else tf_keras
-    return home
+    return sys.modules["keras"] if is_keras_3(features) else tf_keras
 
 
 def check_layer(features: Any) -> None:
@@ -72,8 +73,8 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | int | None) -> tu
             "the network declares no input shape: give input_shape, without the number of rows, "
             "such as (28, 28, 1)"
         )
-    input_shape = (input_shape,) if isinstance(input_shape, int) else input_shape
-    shape = tuple(known or () if input_shape is None else input_shape)
+    shape = tuple(known or () if input_shape is None else np.ravel(input_shape).tolist())
+    check_whole(1, **{f"input_shape[{n}]": number for n, number in enumerate(shape)})
     if known is not None and shape != known:
         raise ValueError(f"input_shape is {shape}, but the network takes {known}")
     return shape

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints.directory import Directory
+from ..data.batch import digest
 from ..data.sources import ArraySource
 from ..engine.contracts import open_data
 from ..engine.shared_graph import one_fit
@@ -26,7 +27,7 @@ from ..models import BSVM
 from ..notices import told_by
 from . import inputs
 from .choice import Candidate, chosen_model
-from .columns import Attributes, unscaled_columns
+from .columns import Attributes, shift_and_scale, unscaled_columns
 from .labels import Encoding, check_known, known_labels
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
 from .options import check_options, in_words_of_estimators
@@ -89,10 +90,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """Learn the encoding of labels [N] for the model; return it."""
 
+    @abstractmethod
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
-        """:return: the encoding, learned from a sample of rows that are not in memory."""
-        _, Y, weight = found.sample
-        return self._learn_labels(Y[:, 0], weight)
+        """:return: the encoding, learned from a survey of rows that are not in memory."""
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
@@ -157,6 +157,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         scaler = inputs.make_scaler(data[0], data[2])
         data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data
+        stages.units |= {"scale of X": digest(np.stack(shift_and_scale(self.scaler_, X.shape[1])))}
         seed = stages.seed(self, ArraySource(X, Y, weight[:, None], CHUNK_ROWS))
         self._found(self._learn_model(data, codes, seed, stages), data)
 
@@ -188,8 +189,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         spec, begun = chosen_model(spec, self._candidates(spec), data)
         self.model_, self.history_ = train(spec, data, begun)
         if spec.steeper:
-            is_learned = begun.history is not None
-            spec, self.model_ = steeper(spec, self.model_, data, is_learned)
+            spec, self.model_ = steeper(spec, self.model_, data, begun.history is not None)
         return spec
 
     def _partial_fit(
@@ -200,9 +200,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
         forget: float,
         checkpoint: Directory | None,
     ) -> E:
+        algorithm = Streaming(forget=forget)
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight, checkpoint)
-        algorithm = Streaming(forget=forget)
         new = copy.copy(self)
         rows = source_of(X, y, sample_weight)
         if rows is None:
@@ -272,8 +272,6 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if source is not None:
             return open_later(source, self, labelled)
         if labelled:
-            if y is None:
-                raise ValueError("labels are needed: give a pair (X, y)")
             Y, _ = self._encoding()(known_labels(y)[:, None])
             return self.as_model_sees(X), Y.astype(gpflow.config.default_float())
         if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
@@ -289,7 +287,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
             rows read piece by piece, which include their weights.
         """
         check_is_fitted(self)
-        X, y = rows if isinstance(rows, tuple | list) else (rows, None)
+        X, y = rows if isinstance(rows, tuple | list) and len(rows) == 2 else (rows, None)
         if source_of(X, y) is not None:
             return None
         y = known_labels(y)

@@ -18,6 +18,7 @@ from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..model_selection.densities import HeldOut
 from ..models import BSVM
+from ..prediction.calibration import has_company
 from ..prediction.marginals import predict_marginals
 from .inputs import MERGE_ROWS
 from .rough import lengthscales
@@ -159,8 +160,7 @@ def choose(
     if not spec.is_classifier:
         return spec, _best_start(spec, begun, data)
     part = at_most(CHOICE_ROWS, data, seed=0)
-    one_class = np.ptp(part[1]) == 0
-    if one_class or held_out.num_left_out(part[1]) < FEWEST_LEFT_OUT:
+    if np.ptp(part[1]) == 0 or has_company(*part[1:]).sum() < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
         if _may_choose_link(spec, begun.model):

@@ -74,12 +74,12 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         of one function with learned thresholds (`Ordinal`). Labels must then be numbers, an
         ordered pandas Categorical or a Polars Enum.
     :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
-        rows, but at least 2000 and at most 5000 (fewer with many classes). It is learned again if
-        held-out rows select another loss or, with more than 1700 rows, another penalty. If they
-        prefer it, a default kernel keeps its initial, equal lengthscales. Then all lengthscales are
-        multiplied by a factor that held-out rows determine. False: use the kernel as it is. The
-        default kernel is then a squared exponential of variance 4, whose lengthscale is 0.75 times
-        the median distance between inducing points.
+        rows, but at least 2000 (with many classes or inducing points 1000) and at most 5000. It is
+        learned again if held-out rows select another loss or, with more than 1700 rows, another
+        penalty. If they prefer it, a default kernel keeps its initial, equal lengthscales. Then all
+        lengthscales are multiplied by a factor that held-out rows determine. False: use the kernel
+        as it is. The default kernel is then a squared exponential of variance 4, whose lengthscale
+        is 0.75 times the median distance between inducing points.
     :param calibrate: fit scale and offset of the link (for several classes, a temperature) to
         leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge. For levels
         with several classes, a learned kernel and fewer than 1000 rows, fit a temperature on
@@ -100,11 +100,11 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         an indicator column for each column with NaN in training. Rows must be in memory.
     :param class_weight: {label: weight}, or "balanced", which gives every class the same total
         weight (except for classes without weight). Either multiplies `sample_weight`.
-    :param random_state: seed for drawing rows: to learn the kernel (from more than 2000 rows), and
-        to sample rows not in memory (more than 20 000). A fit also depends slightly on the order
-        and signs of columns and on constant columns, through k-means, the kernel's prior and the
-        start of its search. With few rows, this changes probabilities by a few hundredths; a few
-        of them by up to .2, if held-out rows then select another penalty.
+    :param random_state: seed for drawing rows: to learn the kernel (see `learn_kernel`), and to
+        sample more than 20 000 rows not in memory. A fit also depends slightly on the order and
+        signs of columns and on constant columns, through k-means, the kernel's prior and the start
+        of its search. With few rows, this changes probabilities by a few hundredths; a few of them
+        by up to .2, if held-out rows then select another penalty.
     :param chunk_rows: number of rows per chunk in predictions; None: as many as memory allows.
     :param verbose: show the current stage of the fit in one line.
     :ivar classes_: all labels, even of rows with weight 0, sorted: the columns of `predict_proba`.

@@ -212,9 +212,9 @@ class Attributes:
     @property
     def coef_(self) -> AnyNDArray:
         """
-        :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (of y in a
-            regressor) on the unscaled columns of X. For two classes, a positive coefficient favors
-            `classes_[1]`. The kernel must be "linear", `Linear` or `Linear` + `Constant`.
+        :return: [1, D], or [C, D] for several classes (unless ordinal): coefficients of the mean of
+            f (of y in a regressor) on the unscaled columns of X. For two classes, a positive one
+            favors `classes_[1]`. The kernel must be "linear", `Linear` or `Linear` + `Constant`.
         """
         return self._line[0]
 
@@ -244,9 +244,10 @@ class Attributes:
             f = mean[0]
             values = tf.unstack(f)
         # Computing a Jacobian would trace a graph at every call.
-        slopes = np.concatenate([tape.gradient(value, at) for value in values]) / scale
+        slopes = [tape.gradient(value, at, unconnected_gradients="zero") for value in values]
         factor, offset = self._units_of_f
-        return factor * slopes[:, : self.n_features_in_], factor * f.numpy() + offset
+        coefficients = (np.concatenate(slopes) / scale)[:, : self.n_features_in_]
+        return factor * coefficients, factor * f.numpy() + offset
 
     @property
     def _num_columns(self) -> int:

@@ -45,7 +45,9 @@ def check_known(y: Any) -> None:
 
 
 def known_labels(y: Any) -> AnyNDArray:
-    """:return: [N], labels as in a fit; raises as `check_known`."""
+    """:return: [N], labels as in a fit; raises as `check_known`, and if there are none."""
+    if y is None:
+        raise ValueError("labels are needed: give a pair (X, y)")
     check_known(y)
     return np.ravel(with_numpy_type(y))
 

@@ -223,8 +223,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
     """:return: the survey of the rows, which also sets the source's number of rows."""
     stages.begin("rows", "looking at all rows")
-    classes = is_classifier(estimator)
-    found: Survey = stages.result("survey", partial(survey, source, seed, classes))
+    found: Survey = stages.result("survey", partial(survey, source, seed, is_classifier(estimator)))
     inputs.check_weighs(found.weights)
     source.known_rows = found.num_rows
     if found.is_complete and stages.place("survey"):  # a stored survey must be of these rows
@@ -262,7 +261,6 @@ def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Source:
     :raise ValueError: for unknown labels; while reading, for columns unlike those in the fit.
     """
     names = getattr(estimator, "feature_names_in_", None)
-    asked = Rows(labelled, estimator.n_features_in_, names)
-    source = open_source(rows, asked, CHUNK_ROWS)
+    source = open_source(rows, Rows(labelled, estimator.n_features_in_, names), CHUNK_ROWS)
     encoding = estimator._encoding(rows) if labelled else standardised  # of no labels
     return prepared(source, estimator, encoding)

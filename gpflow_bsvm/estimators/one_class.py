@@ -21,6 +21,7 @@ from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS
 from .labels import Encoding, check_are_numbers, ones, standardised
+from .large import Survey
 from .specification import DEFAULT_VARIANCE, Data, Specification, make_model, specify
 from .training import at_most
 
@@ -46,7 +47,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     :param nu: in (0, 1), the fraction of training rows that are considered outliers.
     :param num_inducing: maximum number of inducing points; all other parameters are as in
         `gpflow_bsvm.BSVMClassifier`.
-    :ivar offset_: the `nu` quantile of the training rows' scores.
+    :ivar offset_: the `nu` quantile of the training rows' scores (of a sample, see `fit`).
     :ivar penalty_: penalty of the hinge.
     :ivar model_: and scaler_, history_, seconds_: as in `gpflow_bsvm.BSVMClassifier`.
     """
@@ -114,8 +115,9 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
                 f"{type(kernel).__name__} does not separate these rows from 0: use a positive "
                 "kernel, such as gpflow.kernels.SquaredExponential()"
             )
-        # The sum in rho grows with the number of rows.
-        return spec._replace(kernel=kernel, penalty=weight.sum() / data[2].sum() / rho)
+        # The sum in rho grows with the number of rows, of which `data` may be a sample.
+        total = self.__dict__.pop("_total", 0.0) or data[2].sum()
+        return spec._replace(kernel=kernel, penalty=weight.sum() / total / rho)
 
     def _found(self, spec: Specification, data: Data) -> None:
         scores, _ = predict_marginals(self.model_, data[0], chunk_rows=self.chunk_rows)
@@ -129,6 +131,10 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return X, np.ones(X.shape[0])
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
+        return ones
+
+    def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
+        self._total = 0.0 if found.is_complete else found.weights.sum()
         return ones
 
     def _encoding(self, rows: Any = None) -> Encoding:

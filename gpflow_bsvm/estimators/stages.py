@@ -36,7 +36,7 @@ class Stages(tqdm):
         self.units: Identity = {}
         self._kind = "rows"
         self._begun = perf_counter()
-        self._directory = None if directory is None else Path(directory)
+        self._directory = None if directory is None else made(directory)
         self._identity: Identity = {}
 
     def begin(self, kind: str, what: str) -> None:
@@ -71,7 +71,6 @@ class Stages(tqdm):
         :raise ValueError: if the directory belongs to another estimator or other rows.
         """
         if self._directory is not None:
-            made(self._directory)  # so that errors do not name a subdirectory
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
             self._identity = self.units | of_estimator(estimator, options, source)

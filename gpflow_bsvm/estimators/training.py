@@ -232,9 +232,8 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     places = distinct(data[0])
     while (number := grown(model, places, spec.rows_of(data))) > LEAST_GROWTH * model.q_shape[1]:
         spec.stages.begin("growth", f"choosing {number} inducing points")
-        Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger = copied(model)
-        exchange(larger, Z)
+        exchange(larger, centres(spec, places, number, max_iter=_ITERATIONS))
         rows = opened(larger, data)
         before = density
         with held() as told:
@@ -263,8 +262,7 @@ def steeper(
     told = Held()  # the warnings of the fit that is kept
     densities = HeldOut(*left_out_log_densities(model, rows))
     steep = spec._replace(penalty=STEEPER * spec.penalty)
-    may_shorten = spec.learn_kernel and not is_learned
-    for factor in (1.0, SHORTER) if may_shorten else (1.0,):
+    for factor in (1.0, SHORTER) if spec.learn_kernel and not is_learned else (1.0,):
         other = copied(model)
         other.likelihood.penalty.assign(steep.penalty)
         for scale in lengthscales(other):

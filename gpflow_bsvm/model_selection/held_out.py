@@ -150,8 +150,7 @@ class Refit:
     def _fitted(self, rows: Projected, sites: Sites) -> Natural:
         # Take a step of size 1 from a point with bound -infinity.
         sums = compiled_sum_sites(rows, sites)
-        lowest = tf.constant(-math.inf, default_float())
-        start = Ascent.start(Point(sums, lowest, sums))
+        start = Ascent.start(Point(sums, tf.constant(-math.inf, default_float()), sums))
         for dtype in self._dtypes:  # single precision may overflow
             some = rows.in_precision(dtype)
             ascent, _ = self._climb(start, self._share, (), self._tol, CAVI.max_steps, some)
@@ -226,8 +225,7 @@ class Refits:
 
     def _refit(self, model: Any, sites: Sites | None) -> Refit:
         X, Y, weight = self._data
-        source = ArraySource(X, Y, weight[:, None], chunk_rows(model))
-        return Refit(model, source, sites, TOL)
+        return Refit(model, ArraySource(X, Y, weight[:, None], chunk_rows(model)), sites, TOL)
 
     def density(self, link: Any) -> float:
         """:return: the sum of log densities of the best model's left-out rows, with this link."""
@@ -259,12 +257,6 @@ class Refits:
         """:return: Y and weight, [n, 1]."""
         _, Y, weight = self._data
         return tf.constant(Y[rows]), tf.constant(weight[rows, None])
-
-
-def num_left_out(labels: AnyNDArray) -> int:
-    """:return: the number of rows to leave out: all but rows alone in their class."""
-    _, counts = np.unique(labels, return_counts=True)
-    return int(counts[counts > 1].sum())
 
 
 def in_parts(
@@ -336,16 +328,11 @@ def _in_order(X: AnyNDArray, code: AnyNDArray) -> AnyNDArray:
     :return: rows in an order that does not depend on that of columns or on the names of classes.
         Rows with equal X are in the order of the mean places of their classes.
     """
-    place = _places(X)
-    mean = np.bincount(code, place) / np.bincount(code)
-    return np.lexsort([mean[code], place])
-
-
-def _places(X: AnyNDArray) -> AnyNDArray:
-    """:return: [N], an order of rows that does not depend on that of columns; the same if equal."""
     columns = np.lexsort(np.sort(X, axis=0))
     keys = np.column_stack([np.sort(X, axis=1), X[:, columns]])
-    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    place = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    mean = np.bincount(code, place) / np.bincount(code)
+    return np.lexsort([mean[code], place])
 
 
 def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:

@@ -10,6 +10,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.functions import Zero
 from gpflow.kernels import Kernel, Linear, MultioutputKernel, SharedIndependent, SquaredExponential
+from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
@@ -32,6 +33,7 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
         raise TypeError(
             f"expected a GPflow kernel of one latent function, got {type(kernel).__name__}"
         )
+    X, X2 = (one.toarray() if issparse(one) else one for one in (X, X2))
     X, X2 = (one if one is None else np.asarray(one, default_float()) for one in (X, X2))
     try:
         gram: AnyNDArray = np.asarray(kernel(X, X2))
@@ -72,35 +74,36 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
             "SVC cannot fill missing values, as impute=True does: fill X first, for instance with "
             "sklearn.impute.SimpleImputer, and fit the classifier without impute"
         )
-    if isinstance(weight := getattr(fitted, "class_weight", None), dict):
-        weight = _keyed_as_in_svc(weight)
-    options = {"class_weight": weight} | options
-    model = getattr(fitted, "model_", fitted)
+    if "class_weight" not in options:
+        options["class_weight"] = _keyed_as_in_svc(getattr(fitted, "class_weight", None))
     scaler = getattr(fitted, "scaler_", None)
-    kernel, penalty = _parts(model)
+    kernel, penalty = _parts(getattr(fitted, "model_", fitted))
     if rbf:
         gamma, variance = _as_rbf(kernel)
         svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
     else:
-        gram = partial(gram_matrix, copied(kernel))
-        svc = SVC(kernel=gram, C=penalty, **options)
+        svc = SVC(kernel=partial(gram_matrix, copied(kernel)), C=penalty, **options)
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
 
 
-def _keyed_as_in_svc(class_weight: dict[Any, float]) -> dict[Any, float]:
+def _keyed_as_in_svc(class_weight: Any) -> Any:
     """
     :return: weights by whole numbers if labels are such strings, because SVC looks for these.
-    :raise ValueError: if SVC takes two labels for the same number.
+    :raise ValueError: if SVC takes two labels for the same number, or cannot read them.
     """
+    if not isinstance(class_weight, dict):
+        return class_weight
     found = {}
     for label, weight in class_weight.items():
         try:
             found[int(label)] = weight
         except ValueError:
             found[label] = weight
+        except TypeError:  # a date
+            break
     if len(found) < len(class_weight):
         raise ValueError(
-            f"SVC takes some labels of class_weight for the same number, got {[*class_weight]}: "
+            f"SVC reads labels of class_weight as numbers, and cannot read {[*class_weight]}: "
             "give class_weight=None, and the weights of rows as sample_weight of its fit"
         )
     return found
@@ -161,7 +164,7 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     :param penalty: initial penalty; if None, C. The variance is adjusted, because only the product
         of penalty and variance matters.
     :raise TypeError: for any other `svc`.
-    :raise ValueError: for another kernel, or a gamma that is 0 or requires a fit.
+    :raise ValueError: for another kernel or C, or a gamma that is 0 or requires a fit.
     """
     svc = getattr(svc, "best_estimator_", svc)
     if not isinstance(svc, SVC):
@@ -169,8 +172,9 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
             "expected a scikit-learn SVC, or a fitted search over SVCs, got "
             f"{type(svc).__name__}; give the SVC of a pipeline, such as pipeline[-1]"
         )
-    penalty = float(svc.C) if penalty is None else check_penalty(penalty)
-    variance = svc.C / penalty
+    C = check_penalty(svc.C, "the SVC's C")
+    penalty = C if penalty is None else check_penalty(penalty)
+    variance = C / penalty
     if svc.kernel == "rbf":
         named = isinstance(svc.gamma, str)
         gamma = getattr(svc, "_gamma", svc.gamma) if named else svc.gamma  # fitted: a number

@@ -75,14 +75,13 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     of = _of_estimator if isinstance(model, (BSVMClassifier, BSVMRegressor)) else _of_model
     parts, about = of(model)
     module = _exported(parts)
-    signatures = {name: getattr(module, name) for name in parts.results}
     text = json.dumps(about | {"version": __version__}, indent=1, default=str)
     target = Path(os.path.realpath(directory))
     with errors_of(directory, target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as place:
             made = Path(place, target.name)
-            _write(module, made, signatures)
+            _write(module, made, {name: getattr(module, name) for name in parts.results})
             (made / "about.json").write_text(text, encoding="utf-8")
             if target.is_dir():
                 target.rmdir()

@@ -87,7 +87,8 @@ def class_list(classes: Any, distinct: bool = True) -> list[Any]:
     :return: the labels, in class order.
     :raise ValueError: for fewer than two labels, duplicates, or several types.
     """
-    is_list = isinstance(classes, Iterable) and not isinstance(classes, str | Mapping)
+    others = (str, Mapping, set, frozenset) if distinct else (str, Mapping)  # sets have no order
+    is_list = isinstance(classes, Iterable) and not isinstance(classes, others)
     if not is_list or np.ndim(classes) > 1:
         kind = type(classes).__name__
         raise ValueError(f"classes must be a list of labels, got the {kind} {classes!r}")

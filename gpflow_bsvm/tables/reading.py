@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -69,9 +69,13 @@ class Reading:
     encoding: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("features", "drop", "dates", "na_values", "names"):
-            if isinstance(value := getattr(self, name), str):
-                raise ValueError(f"{name} must be a list of names, got the string {value!r}")
+        for name in ("features", "drop", "dates", "na_values", "names", "words"):
+            value = getattr(self, name)
+            unordered = isinstance(value, set | frozenset) and name in ("features", "names")
+            if unordered or isinstance(value, str):
+                raise ValueError(f"{name} must be a list of names, got {value!r}")
+            if isinstance(value, Iterable):  # an array or an Index of pandas has no truth value
+                object.__setattr__(self, name, tuple(map(str, value)))
         signs = [sign for sign in (self.decimal, self.thousands) if sign]
         if any(len(sign) > 1 for sign in signs) or len({*signs}) < len(signs):
             given = f"{self.decimal!r} and {self.thousands!r}"

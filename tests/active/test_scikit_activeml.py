@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import gpflow_bsvm as gb
 from gpflow_bsvm.active import POLICIES
 from gpflow_bsvm.inference import CAVI
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
+from gpflow_bsvm.likelihoods import CrammerSinger, EpsilonInsensitive, Hinge
 from gpflow_bsvm.prediction import draw_probabilities, predict_probabilities
 
 pool = pytest.importorskip("skactiveml.pool", reason="needs the extra `active`")
@@ -67,6 +67,11 @@ def test_classes_must_be_those_of_the_model():
     clf = scikit_activeml.ModelClassifier(three(), classes=[0, 1])
     with pytest.raises(ValueError, match="the model has 3 classes, but 2 are given"):
         clf.fit(X, missing(Y[:, 0], np.arange(5)))
+    with pytest.raises(TypeError, match="BSVMClassifier has no closed-form steps: use gpflow_bsvm"):
+        scikit_activeml.ModelClassifier(gb.BSVMClassifier(), classes=[0, 1]).fit(X, Y[:, 0])
+    numbers = make_model((X, Y), likelihood=EpsilonInsensitive())
+    with pytest.raises(ValueError, match="EpsilonInsensitive has no class probabilities"):
+        scikit_activeml.ModelClassifier(numbers, classes=[0, 1]).fit(X, Y[:, 0])
 
 
 def test_copies_share_the_model_which_no_fit_changes():

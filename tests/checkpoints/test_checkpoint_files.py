@@ -168,7 +168,8 @@ def test_a_full_disk_costs_a_warning(data, stored, monkeypatch):
 def test_bad_places_and_numbers(data, tmp_path):
     path = tmp_path / "file"
     path.write_text("")
-    with pytest.raises(ValueError, match="checkpoint must be an existing or new directory"):
-        CAVI().run(make_model(data), data, checkpoint=path)
+    for place in (path, True):
+        with pytest.raises(ValueError, match=f"must be an existing or new directory, got {place}"):
+            CAVI().run(make_model(data), data, checkpoint=place)
     with pytest.raises(ValueError, match="every must be at least 1"):
         CAVI().run(make_model(data), data, checkpoint=tmp_path, every=0)

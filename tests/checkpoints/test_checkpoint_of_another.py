@@ -173,3 +173,14 @@ def test_few_rows_of_unknown_number_have_an_order():
     source = open_source(rows, Rows(), 50)
     first, again = identity._of_data(source), identity._of_data(source)
     assert first["first batch"] == again["first batch"] != "any"
+
+
+def test_scaled_rows_may_be_equal_and_the_kernels_period_not(data, tmp_path):
+    """Before, the period found for X was taken for 2 X, without a word."""
+    X, Y = data
+    kernel = gpflow.kernels.Periodic(gpflow.kernels.SquaredExponential(), period=2.0)
+    options = {"loss": "levels", "penalty": 2.0, "num_inducing": 5, "learn_kernel": False}
+    classifier = gb.BSVMClassifier(kernel, **options)
+    classifier.fit(X, Y[:, 0], checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"another fit: scale of X was .*, is"):
+        classifier.fit(2 * X, Y[:, 0], checkpoint=tmp_path)

@@ -331,6 +331,10 @@ def test_bad_frames(client, arrays):
         DaskFrame(frame, target="y")
     with pytest.raises(TypeError, match="DaskFrame takes a Dask data frame, got DataFrame: give"):
         DaskFrame(frame.compute(), target="y")
+    with pytest.raises(TypeError, match="DaskFrame takes a Dask data frame, got Series: give"):
+        DaskFrame(frame["a"])
+    with pytest.raises(ValueError, match="features must be a list of names, got 'ab'"):
+        DaskFrame(frame, target="y", classes="auto", features="ab")
     with pytest.raises(ValueError, match=r"partition \d, row 0: label .* not one of the classes"):
         EXACT.run(
             model_of(arrays[0]),

@@ -60,6 +60,17 @@ def test_active_dims_are_columns_of_the_outputs():
         DeepKernel(widening(), gpflow.kernels.Constant() + SquaredExponential(active_dims=[4]))
 
 
+@pytest.mark.parametrize("shape", [2, np.int64(2), (2,), np.array([2])])
+def test_the_shape_of_a_row_in_any_form(shape):
+    assert DeepKernel(widening(), SquaredExponential(), shape).input_shape == (2,)
+
+
+@pytest.mark.parametrize("shape", [0, -2, 2.0, "2", True, (None, 2)])
+def test_what_is_no_shape_of_a_row(shape):
+    with pytest.raises(ValueError, match=r"input_shape\[\d\] must be a"):
+        DeepKernel(tf_keras.Sequential([tf_keras.layers.Dense(4)]), SquaredExponential(), shape)
+
+
 def test_several_outputs_of_a_kernel_with_active_dims():
     kernel = DeepKernel(widening(), SquaredExponential(active_dims=[3]))
     X, _ = make_data(6)

@@ -342,6 +342,8 @@ def test_what_there_is_not_is_an_attribute_error(rows):
     linear = fixed(kernel="linear").fit(X, f > 0)
     assert not any(hasattr(linear, name) for name in ("lengthscales_", "num_inducing_"))
     assert not hasattr(BSVMClassifier(), "coef_")
+    constant = BSVMClassifier(Constant(), loss="levels", penalty=2.0, learn_kernel=False)
+    np.testing.assert_array_equal(constant.fit(X, f > 0).coef_, np.zeros((1, X.shape[1])))
     kernel = Periodic(SquaredExponential())  # its lengthscale is no distance between rows
     assert not hasattr(fixed(kernel=kernel, num_inducing=5).fit(X, f > 0), "lengthscales_")
 

@@ -263,6 +263,29 @@ def test_frames_in_blocks_have_the_columns_of_training_in_its_order(data):
         found.predict(swapped)
 
 
+@pytest.mark.parametrize("kind", ["numbers", "tuples", "digits", "arrow"])
+def test_names_of_any_table_in_blocks_are_compared(data, kind):
+    """Before, predictions for columns in another order were wrong without a word."""
+    pandas = pytest.importorskip("pandas")
+    X, Y = data
+    numbers = {"numbers": [2020, 2010], "tuples": [("a", 1), ("a", 2)]}
+    names = (numbers | {"digits": ["0", "1"], "arrow": ["0", "1"]})[kind]
+    frame = pandas.DataFrame(X).set_axis(pandas.Index(names), axis=1)
+    tables = [frame, frame[frame.columns[::-1]]]
+    if kind == "arrow":
+        tables = [*map(pytest.importorskip("pyarrow").Table.from_pandas, tables)]
+    table, swapped = tables
+    model = make().fit(Blocks([(table, Y)]))
+    assert model.feature_names_in_.tolist() == [*map(str, names)]
+    np.testing.assert_array_equal(model.predict(Blocks([table])), model.predict(table))
+    for fitted in (model, make().fit(table, Y[:, 0])):
+        with pytest.raises(ValueError, match="but training had"):
+            fitted.predict(Blocks([swapped]))
+    with pytest.raises(ValueError, match="but earlier rows"):
+        make().fit(Blocks([(table, Y), (swapped, Y)]))
+    assert not hasattr(make().fit(Blocks([(pandas.DataFrame(X), Y)])), "feature_names_in_")
+
+
 @pytest.mark.parametrize("standardize", [True, False])
 def test_rows_read_piece_by_piece_get_the_columns_that_imputing_adds(data, standardize):
     X, Y = data

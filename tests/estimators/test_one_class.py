@@ -9,6 +9,10 @@ from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import OneClassBSVM
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.estimators import large
+
+HALVES = slice(30), slice(30, None)
 
 
 def grid(number):
@@ -39,6 +43,28 @@ def test_nothing_else_is_spared(rows, flagged):
     """Without ties nu times the number of rows are flagged, rounded down."""
     X = np.random.default_rng(0).normal(size=(rows, 2))
     assert (OneClassBSVM(nu=0.1).fit(X).predict(X) == -1).sum() == flagged
+
+
+@pytest.mark.filterwarnings("ignore:the kernel hardly distinguishes rows")
+def test_the_penalty_is_that_of_all_rows_of_a_source(monkeypatch):
+    """Before, it was that of the sample, and so too large by the ratio of all rows to these."""
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 60)
+    X = np.zeros((240, 2))
+    expected = OneClassBSVM(random_state=0).fit(X)
+    found = OneClassBSVM(random_state=0).fit(Blocks([X[:100], X[100:]]))
+    np.testing.assert_allclose(found.penalty_, expected.penalty_, rtol=1e-6)
+    np.testing.assert_allclose(found.score_samples(X), expected.score_samples(X), rtol=1e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_a_source_of_few_rows_is_fitted_as_in_memory(seed):
+    """To the last bit, also if sums of weights depend on their order."""
+    X, _ = make_moons(70, noise=0.3, random_state=0)
+    X = np.round(X, 1)
+    weight = np.random.default_rng(seed).uniform(0.1, 2, 70)
+    expected = OneClassBSVM(num_inducing=9).fit(X, sample_weight=weight)
+    rows = Blocks([(X[part], np.ones((len(X[part]), 1)), weight[part]) for part in HALVES])
+    assert OneClassBSVM(num_inducing=9).fit(rows).penalty_ == expected.penalty_
 
 
 @pytest.mark.parametrize("form", [csr_array, csr_matrix])

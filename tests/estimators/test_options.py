@@ -231,6 +231,14 @@ def test_a_fit_that_fails_leaves_the_one_before(moons, error):
             ask(X)
 
 
+@pytest.mark.parametrize("labels", [0, 2])
+def test_weights_in_a_fit_need_labels(moons, fitted, labels):
+    X, y = moons
+    rows = (X, *[y] * labels) if labels else X
+    with pytest.raises(ValueError, match=r"labels are needed: give a pair \(X, y\)"):
+        fitted.weights_in_fit(rows)
+
+
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.filterwarnings("error")  # none of NumPy's comes first
 def test_overflow_is_named(moons, fitted, standardize):

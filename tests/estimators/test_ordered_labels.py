@@ -204,6 +204,12 @@ def test_sorted_classes_of_partial_fit_do_not_undo_the_order_of_the_labels(grade
     np.testing.assert_array_equal(*curves)
 
 
+def test_a_set_states_no_order(grades):
+    X, words, _ = grades
+    with pytest.raises(ValueError, match="classes must be a list of labels, got the set"):
+        ordinal().partial_fit(X, words, classes=set(ORDER))
+
+
 def test_thresholds_of_classes_without_rows_are_finite():
     Y = np.array([[1.0], [1.0], [2.0]])
     assert np.isfinite(first_thresholds((Y, Y, np.ones(3)), 5)).all()

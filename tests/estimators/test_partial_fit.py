@@ -94,6 +94,7 @@ def bad_calls(X, y):
         "forget must be in": (make().fit(X, y), X, y, {"forget": 1.5}),
         "previously unseen labels": (make().fit(X, y), X, np.full(len(X), "else"), {}),
         "X has 1 features, but BSVMClassifier is expecting 2": (make().fit(X, y), X[:, :1], y, {}),
+        "forget must be at least": (make(), X, y, {"forget": -1.0}),
     }
 
 

@@ -3,6 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
+import scipy.sparse
 from helpers import make_data
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -97,11 +98,29 @@ def test_plugged_in_svc_has_the_weights_of_the_classes(data):
     expected = plug_in(classifier).fit(X, y).predict(X) == y.max()
     np.testing.assert_array_equal(plug_in(named).fit(X, words).predict(X) == "01", expected)
     same = gb.BSVMClassifier(class_weight={"1": 1.0, "01": 5.0}, **options)
-    with pytest.raises(ValueError, match="SVC takes some labels of class_weight for the same num"):
-        plug_in(same.fit(X, np.where(y == y.max(), "01", "1")))
+    days = np.array(["2020-01-01", "2021-01-01"], "M8[D]")
+    dated = gb.BSVMClassifier(class_weight={days[0]: 1.0, days[1]: 5.0}, **options)
+    for labels, other in ((np.array(["1", "01"]), same), (days, dated)):
+        kinds = labels[(y == y.max()).astype(int)]
+        other.fit(X, kinds)
+        with pytest.raises(ValueError, match=r"SVC reads labels .* numbers, .*give class_w"):
+            plug_in(other)
+        svc = plug_in(other, class_weight=None)
+        fit = svc.fit(X, kinds, svc__sample_weight=other.weights_in_fit((X, kinds)))
+        np.testing.assert_array_equal(fit.predict(X) == labels[1], expected)
     filled = gb.BSVMClassifier(impute=True, **options).fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="SVC cannot fill missing values"):
         plug_in(filled)
+
+
+def test_sparse_rows_plug_in_like_dense_rows(data):
+    X, y = data[0], data[1][:, 0]
+    sparse = scipy.sparse.csr_array(X)
+    options = {"loss": "hinge", "penalty": 1.0, "learn_kernel": False}
+    svc = plug_in(gb.BSVMClassifier("linear", **options).fit(sparse, y))
+    expected = clone(svc).fit(X, y).decision_function(X)
+    found = svc.fit(sparse, y).decision_function(sparse)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)  # scaled by other code
 
 
 def test_what_cannot_be_plugged_in(data):
@@ -123,6 +142,8 @@ def test_what_cannot_be_plugged_in(data):
         start_from(SVC(kernel="sigmoid"))
     with pytest.raises(ValueError, match="depends on X"):
         start_from(SVC())
+    with pytest.raises(ValueError, match=r"the SVC's C must be a positive, finite number, got 0.0"):
+        start_from(SVC(C=0.0, gamma=1.0))
 
 
 def test_what_a_criterion_found_plugs_in(data):

@@ -159,8 +159,9 @@ def test_export_to_a_folder_that_is_read_only(path, monkeypatch):
 def test_a_checkpoint_that_is_no_directory_is_told_by_the_name_that_was_given(path):
     path.touch()
     X, Y = make_data(10)
-    with pytest.raises(ValueError, match=rf"existing or new directory, got {path}"):
-        gb.BSVMClassifier().fit(X, Y[:, 0], checkpoint=path)
+    for place in (path, True):
+        with pytest.raises(ValueError, match=rf"existing or new directory, got {place}"):
+            gb.BSVMClassifier().fit(X, Y[:, 0], checkpoint=place)
 
 
 def test_an_unfinished_archive_is_let_go_of_in_silence(path, monkeypatch):

@@ -26,6 +26,29 @@ def test_names_and_identifiers_are_dropped_by_name(tmp_path):
     assert found.notes() == ["numbers: a", "labels, y: 0, 1"]
 
 
+def test_lists_of_names_may_be_arrays_but_no_strings_and_no_sets_if_their_order_counts(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("ab,a,b,y\n1,2,3,u\n4,5,6,v\n")
+    how = {"classes": "auto"}
+    for names in (np.array(["b", "a"]), ["b", "a"]):
+        assert read(path, features=names, **how).columns.features == ("b", "a")
+    assert read(path, drop=np.array(["a", "b"]), **how).columns.features == ("ab",)
+    for option in ("words", "drop", "features"):
+        with pytest.raises(ValueError, match=f"{option} must be a list of names, got 'ab'"):
+            read(path, **{option: "ab"}, **how)
+    with pytest.raises(ValueError, match=r"features must be a list of names, got \{"):
+        read(path, features={"a", "b"}, **how)
+    with pytest.raises(ValueError, match="classes must be a list of labels, got the set"):
+        read(path, classes={"u", "v"})
+
+
+def test_numbers_may_stand_for_missing_values(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n1,u\n-999.0,v\n")
+    found = values(read(path, classes="auto", na_values=[-999]))
+    np.testing.assert_array_equal(found, [[1], [np.nan]])
+
+
 def test_dates_of_another_form_are_told_at_once(tmp_path):
     """They were told after the fit had begun, and by a sentence that blamed one row."""
     texts = ["14.02.2023", "22.05.2023"] * 3
