@@ -237,14 +237,18 @@ class Survey:
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
     def _number(self, comma: bool, point: bool) -> Column:
-        spelling = chosen(self.fitting, comma or (self._may_be_grouped() and not point))
+        told = self._known not in ("", GROUPED)  # of another kind than `PLAIN` in training
+        known = [way for way in self.fitting if way.about == self._known]
+        doubt = comma or told or (self._may_be_grouped() and not point)
+        spelling = known[0] if known else chosen(self.fitting, doubt)
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","
             such = [text for text in self.seen if text not in self._lost and sign in text]
             whole = such[0].strip().replace(sign, "") if such else "1234"  # beyond `MOST_CLASSES`
             how = f"give thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
-        mark = self._known or GROUPED * in_doubt(self.fitting)
+        of_points = GROUPED if in_doubt(self.fitting) else ""
+        mark = self._known or (of_points if spelling == PLAIN else spelling.about)
         return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:

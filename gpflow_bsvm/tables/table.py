@@ -15,7 +15,7 @@ from .labels import spelled_alike
 from .oddities import FEW, ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
-from .spelling import in_doubt
+from .spelling import PLAIN, in_doubt
 from .survey import GROUPED, Survey
 from .text import Text, open_formats
 
@@ -228,7 +228,9 @@ class Table:
     def in_doubt(self) -> list[str]:
         """:return: columns in which 1.234 may mean 1234, unlike in training."""
         marks = self._reading.marks  # None: a model of an earlier version
-        found = [name for name in self._kinds if in_doubt(self._seen[name].fitting)]
+        points = [name for name, one in self._kinds.items() if one.spelling.decimal == "."]
+        ways = {name: self._seen[name].fitting for name in points}
+        found = [name for name, fitting in ways.items() if PLAIN in fitting and in_doubt(fitting)]
         return [] if marks is None else [name for name in found if marks.get(name) != GROUPED]
 
     def _of_oddities(self) -> list[str]:

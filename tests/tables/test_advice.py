@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from tables_as_read import read, values
+from tables_as_read import read, table, values
 
 from gpflow_bsvm.files import Files
 from gpflow_bsvm.tables.reading import Reading
@@ -233,6 +233,30 @@ def test_numbers_that_training_had_otherwise_are_told(tmp_path):
     assert doubtful("5,1,1\n1,2,2\n") == []
     for told in ({"thousands": "."}, {"decimal": "."}, {"marks": None}):
         assert doubtful("5.399,5.399,5.399\n", **told) == []
+
+
+AS_IN_TRAINING = [
+    # rows in training, a row to be predicted, its number
+    (["1.234.567", "12.345"], "12.345", 12345),  # was read as 12.345
+    (["1.234,50", "3"], "3.456", 3456),
+    (['"1,234.5"', "12"], '"1,234"', 1234),  # was refused, as were these
+    (["1,5", "2"], '"12,345"', 12.345),
+    (["1,5", "2"], "1.5", 1.5),  # does not fit
+    (["1,5", "2"], "12.345", None),
+]
+
+
+@pytest.mark.parametrize("rows, new, number", AS_IN_TRAINING)
+def test_numbers_are_read_as_in_training(tmp_path, rows, new, number):
+    [column] = table(tmp_path, rows * 3, ";").columns.kinds
+    (tmp_path / "t.csv").write_text(f"a\n{new}\n")
+    told = Reading(features=["a"], words=[], marks={"a": column.mark})
+    if number is None:
+        with pytest.raises(ValueError, match="read in two ways such as '12.345' .row 0."):
+            Table([str(tmp_path / "t.csv")], told)
+    else:
+        found = Table([str(tmp_path / "t.csv")], told)
+        assert values(found).tolist() == [[number]] and not found.in_doubt
 
 
 def test_numbers_against_the_option_are_told_as_such(tmp_path):
