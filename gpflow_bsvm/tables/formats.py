@@ -186,9 +186,9 @@ def open_bytes(path: str) -> Any:
     return arrow.input_stream(path, compression=kinds[0] if kinds else "detect")
 
 
-def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
+def open_text(path: str, encoding: str, newline: str | None = "", errors: str = "strict") -> Any:
     """:return: the lines of a file, compressed or not."""
-    return io.TextIOWrapper(open_bytes(path), encoding=encoding, newline=newline)
+    return io.TextIOWrapper(open_bytes(path), encoding, errors, newline)
 
 
 def check_width(row: Sequence[Any], width: int, line: int) -> None:
@@ -208,6 +208,8 @@ def named(path: str) -> Iterator[None]:
         why = (str(error) or type(error).__name__).splitlines()[0]
         if isinstance(error, ValueError) and path in why:
             raise
+        if isinstance(error, UnicodeError) or "invalid UTF8" in why:
+            why = "some text has another encoding: give encoding='cp1252', or what it has"
         hint = "; a closing quotation mark may be missing" if isinstance(error, csv.Error) else ""
         raise ValueError(f"cannot read {path}: {why}{hint}") from error
 

@@ -8,7 +8,8 @@ import io
 import itertools
 import re
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..optional import Later
@@ -77,8 +78,9 @@ class Text(formats.Format):
             head = head[said.end() :]
         self.separator = separator or _separator(head, names is None)
         rows, header, self._skips = _records(head, self.separator)
-        if len(head) < _HEAD:  # a longer head may end within quotes
-            _check_quotes(head, self.separator, self._skips)
+        self._quotes_checked = len(head) < _HEAD  # a longer head may end within quotes
+        if self._quotes_checked:
+            _check_quotes(io.StringIO(head), self.separator, self._skips)
         header *= names is None
         body = "\n".join(head.split("\n")[header:])
         self.header = bool(said) + header
@@ -147,9 +149,8 @@ class Text(formats.Format):
         try:
             yield from self._fast(columns)
         except arrow.ArrowInvalid as error:
-            if "Expected" in str(error):  # a row of another width: read again to find its line
-                for _ in self._rows():
-                    pass
+            if re.search("Expected|straddling", str(error)):  # read again to find the line
+                deque(self._rows(), maxlen=0)
             raise
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -175,6 +176,10 @@ class Text(formats.Format):
                 yield batch.select([*range(len(columns))])
         if compute.any(compute.ends_with(end, "\n")).as_py():  # an open quote takes all the rest
             raise ValueError(f"a quotation mark may be missing: the last {last!r} has a line break")
+        if not self._quotes_checked:
+            with formats.open_text(self.path, self.encoding, errors="replace") as lines:
+                _check_quotes(lines, self.separator, self._skips)
+            self._quotes_checked = True
 
     def _rows(self) -> Iterator[list[str]]:
         """:return: rows with spaces as or after separators, which pyarrow cannot read."""
@@ -184,7 +189,8 @@ class Text(formats.Format):
             if self._skips and self.separator != " ":  # skip only spaces before quotation marks
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
                 rest = (kept.sub(lambda one: one[0].replace(" ", _SPACE), line) for line in rest)
-            reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=self._skips)
+            how: Any = {"skipinitialspace": self._skips, "strict": True}
+            reader = csv.reader(rest, delimiter=self.separator, **how)
             # If there is only one column, a blank line is a missing value.
             for row in filter(None, reader) if width > 1 else (row or [""] for row in reader):
                 row = row[:width] if row[width:] == [""] else row  # trailing space
@@ -235,12 +241,11 @@ def _is_svmlight(head: str) -> bool:
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 
 
-def _check_quotes(text: str, separator: str, skips: bool) -> None:
+def _check_quotes(lines: Iterable[str], separator: str, skips: bool) -> None:
     """:raise ValueError: for misplaced quotation marks, which would change strings."""
-    lines = io.StringIO(text)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=skips, strict=True)
     try:
-        list(reader)
+        deque(reader, maxlen=0)
     except csv.Error as error:
         hint = "close every quotation mark, and double quotation marks inside strings"
         raise ValueError(f"line {reader.line_num}: {error}: {hint}") from None

@@ -193,6 +193,31 @@ def test_a_quotation_mark_that_stays_open_in_a_long_file(tmp_path):
         read(path, classes="auto", drop=["note"])
 
 
+LATE = {
+    "open": ('3,u,"x\n4,v,"x"\n', "line 200003: ',' expected after"),  # two rows became one
+    "inside": ('3,u,"x" y\n', "line 200002: ',' expected after"),
+    "inside, behind spaces": ('3,u, "x" y\n', "',' expected after '\"'; a closing quotation mark"),
+    "long": (f'3,u,"{"x" * 2**21}"\n', ".*field larger than field limit"),  # Arrow: straddling
+    "another encoding": ("3,\udcfc,x\n", "some text has another encoding: give encoding='cp1252'"),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_no_row_may_hold_is_told_behind_a_megabyte_too(tmp_path, name):
+    path, (late, message) = tmp_path / "t.csv", LATE[name]
+    note = ' "x"' if "spaces" in name else "x"
+    rows = f"1,u,{note}\n2,v,{note}\n" * 100_000
+    path.write_text("a,y,note\n" + rows + late, errors="surrogateescape")
+    with pytest.raises(ValueError, match=rf"t\.csv: {message}"):
+        read(path, classes="auto", drop=["note"])
+
+
+def test_an_unread_text_may_have_another_encoding(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,note,y\n" + b"1,x,u\n2,x,v\n" * 100_000 + b"3,\xfc,u\n")
+    assert read(path, classes="auto", drop=["note"]).rows == 200_001
+
+
 def test_quoted_texts_behind_spaces(tmp_path):
     """Their header was cut at the spaces, and a name kept its quotation marks."""
     path = tmp_path / "t.csv"
