@@ -340,7 +340,8 @@ class Survey:
         :raise ValueError: for a missing label, too many labels, or regression targets.
         """
         told = self.name in self._reading.told_words  # then every text is a label
-        gap = self.gap((None, "") if told else self.missing_values(of_words=True))
+        blank = [one for one in self.seen if str(one).isspace()]
+        gap = self.gap((None, "") if told else (*self.missing_values(of_words=True), *blank))
         what = f"column {self.name!r}"
         if gap is not None:
             raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")

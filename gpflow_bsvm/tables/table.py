@@ -207,7 +207,7 @@ class Table:
             classes = shortened(self.columns.classes, 12)
             lines.append(f"labels, {self.columns.target}: {classes}")
         if alike := spelled_alike(self.columns.classes or ()):
-            which = f"labels that differ only in case, spaces or encoding: {shortened(alike, 12)}"
+            which = f"labels that differ only in how they are written: {shortened(alike, 12)}"
             lines.append(f"{which}; if they mean one class, write them alike")
         seen = [str(value) for one in self._seen.values() for value in one.seen]
         texts = arrow.array(seen, "string")

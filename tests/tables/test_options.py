@@ -224,6 +224,13 @@ def test_a_label_may_read_as_a_missing_value_does(tmp_path):
     for options in ({}, {"na_values": ["NA"]}):
         found = read(path, classes="auto", words=["y"], **options)
         assert found.columns.classes == ["DE", "NA"] and found.holes == {"a": "row 0"}
+    path.write_text("a,y\n" + "1,FR\n1,DE\n2,\\N\n" * 3)
+    with pytest.raises(ValueError, match=r"'.*N' \(row 2\) .*give words=\['y'\] if it is a label"):
+        read(path, classes="auto")  # as databases write it
+    path.write_text("a,y\n1,FR\n1,DE\n2,  \n3,DE\n4,FR\n5,FR\n")
+    with pytest.raises(ValueError, match=r"the label is empty \(row 2"):  # it was a class
+        read(path, classes="auto")
+    assert read(path, classes="auto", words=["y"]).columns.classes == ["  ", "DE", "FR"]
     path.write_text("a,y\n1,\n1,DE\n2,NA\n")
     with pytest.raises(ValueError, match=r"the label is empty \(row 0"):
         read(path, classes="auto", words=["y"])
