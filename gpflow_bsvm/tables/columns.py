@@ -248,13 +248,20 @@ class Columns:
 
 
 def chosen_words(
-    features: Sequence[str], names: Collection[str], missing: tuple[str, ...] = ("",)
+    features: Sequence[str],
+    names: Collection[str],
+    missing: tuple[str, ...] = ("",),
+    told: Sequence[str] = (),
 ) -> dict[str, Column]:
-    """:return: the columns of a table (with `names`) behind features "column=word", by name."""
+    """
+    :param told: the columns that may be behind features; empty: all.
+    :return: the columns of a table (with `names`) behind features "column=word", by name.
+    """
     words = dict[str, list[str]]()
     names = {*names}
+    behind = {*told} or names
     for feature in (str(one) for one in features if one not in names):
-        cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in names]
-        for cut in cuts[:1]:
+        cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in behind]
+        for cut in cuts[-1:]:  # the longest name
             words.setdefault(feature[:cut], []).append(feature[cut + 1 :])
     return {name: Column(name, tuple(own), missing=missing) for name, own in words.items()}

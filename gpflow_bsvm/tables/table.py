@@ -53,7 +53,8 @@ class Table:
         beside = (reading.target, reading.weight, *reading.drop)
         others = [name for name in own_columns(self.names) if name not in beside]
         wanted = others if reading.features is None else list(reading.features)
-        chosen = chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
+        told = reading.told_words if reading.is_prediction else ()
+        chosen = chosen_words(wanted, self.names, reading.empty, told)
         asked = Columns(chosen, reading.target, reading.weight, wanted, None)
         own = [name for name in self.names if name not in reading.drop]
         asked.check_names(own, f"file {self.files[0].path}", reading.features is None)

@@ -236,6 +236,17 @@ def test_a_label_may_read_as_a_missing_value_does(tmp_path):
         read(path, classes="auto", words=["y"])
 
 
+@pytest.mark.parametrize("words", [["a=b"], ["a", "a=b"]])
+def test_names_may_hold_equal_signs(tmp_path, words):
+    """A model could not predict; with words in both columns, its features were 0 in all rows."""
+    one, path = ("u1", "v1") if "a" in words else (1, 2), tmp_path / "t.csv"
+    path.write_text("a,a=b,y\n" + f"{one[0]},w,u\n{one[1]},x,v\n" * 3)
+    found = read(path, classes="auto", words=True)
+    again = Table([str(path)], Reading(features=found.columns.features, words=words, marks={}))
+    assert "a=b=w" in again.columns.features
+    np.testing.assert_array_equal(values(again), values(found))
+
+
 def test_a_name_of_two_columns_is_told_with_what_works(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("Q1,Q2,Q2,y\n1,2,3,u\n4,5,6,v\n")
