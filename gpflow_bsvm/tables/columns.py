@@ -60,6 +60,8 @@ class Column(NamedTuple):
         if self.date:
             return self._days(cells, origin)[:, None]
         values = self._numbers(cells, origin)
+        if (odd := np.isinf(values)).any():  # also with `impute`, before which X is not checked
+            raise self._refusal(cells, int(odd.argmax()), f"is not finite: {_ADVICE}", origin)
         if self.mark == TRUTH and (odd := ~np.isin(values, (0, 1)) & ~np.isnan(values)).any():
             what = f"is neither true nor false, unlike the rest of its column: {_ADVICE}"
             raise self._refusal(cells, int(odd.argmax()), what, origin)

@@ -201,7 +201,7 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 def named(path: str) -> Iterator[None]:
     """:raise ValueError: for errors in reading; the message names the file."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
-    cut = EOFError, lzma.LZMAError  # of a truncated file
+    cut = EOFError, lzma.LZMAError, OverflowError  # of a truncated file, or too large an index
     try:
         yield
     except (*known, *cut) as error:

@@ -73,9 +73,10 @@ class Reading:
             if isinstance(value := getattr(self, name), str):
                 raise ValueError(f"{name} must be a list of names, got the string {value!r}")
         signs = [sign for sign in (self.decimal, self.thousands) if sign]
-        if any(len(sign) > 1 for sign in signs) or len({*signs}) < len(signs):
+        odd = any(len(sign) > 1 or sign.isalnum() or sign in "+-" for sign in signs)
+        if odd or len({*signs}) < len(signs):
             given = f"{self.decimal!r} and {self.thousands!r}"
-            raise ValueError(f"decimal and thousands must be two different characters, got {given}")
+            raise ValueError(f"decimal and thousands must be two different signs, got {given}")
 
     @property
     def told_words(self) -> Sequence[str]:

@@ -193,6 +193,15 @@ def test_a_quotation_mark_that_stays_open_in_a_long_file(tmp_path):
         read(path, classes="auto", drop=["note"])
 
 
+@pytest.mark.parametrize("text", ["inf", "-Infinity", "1e400"])
+def test_what_is_not_finite_is_told_with_its_row(tmp_path, text):
+    """With `impute`, the error was about an argument, with a row of a part of the table."""
+    found = table(tmp_path, ["1", "2", "3", "4", "5", text])
+    with pytest.raises(ValueError, match=rf"t\.csv, row 5: '{text}' in column 'a' is not finite: "):
+        list(Files(found).pieces(4))
+    assert table(tmp_path, ["1", "2", text] * 2, na_values=[text]).holes == {"a": "row 2"}
+
+
 LATE = {
     "open": ('3,u,"x\n4,v,"x"\n', "line 200003: ',' expected after"),  # two rows became one
     "inside": ('3,u,"x" y\n', "line 200002: ',' expected after"),

@@ -175,6 +175,12 @@ def test_lines_before_the_header_are_told(tmp_path, name):
     assert read(path, classes="auto").columns.features == ("a", "b")
 
 
+def test_an_index_beyond_all_integers_is_told_with_its_file(tmp_path):
+    (tmp_path / "t.svm").write_text("1 1:3\n2 4000000000:1\n")
+    with pytest.raises(ValueError, match=r"cannot read .*t\.svm: value too large"):
+        read(tmp_path / "t.svm")
+
+
 def test_values_of_columns_that_a_model_lacks_are_counted(tmp_path):
     paths = [tmp_path / "t.svm", tmp_path / "u.svm"]
     for path in paths:

@@ -147,8 +147,9 @@ def test_errors_show_what_the_user_wrote(tmp_path):
         table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
     with pytest.raises(ValueError, match=r"cannot read .*t.csv: .* one character, .*, got '::'"):
         read(tmp_path / "t.csv", separator="::")
-    for signs in ({"decimal": ",", "thousands": ","}, {"decimal": ",."}, {"thousands": "''"}):
-        with pytest.raises(ValueError, match="must be two different characters, got "):
+    same = {"decimal": ",", "thousands": ","}  # with -, a negative number would be positive
+    for signs in (same, {"decimal": ",."}, {"thousands": "''"}, {"thousands": "-"}, {"decimal": "5"}):
+        with pytest.raises(ValueError, match="must be two different signs, got "):
             read(tmp_path / "t.csv", **signs)
 
 
