@@ -34,6 +34,8 @@ TASKS = ("classification", "regression")
 KEPT = ("dates", "na_values", "decimal", "thousands")
 #: Further stored options, which `predict` mentions only if it cannot read a file.
 OF_FILE = ("names", "encoding", "separator")
+#: The largest integer of an option: a seed may have 32 bits, and folds add to it.
+_MOST = 2**31
 #: Largest number of columns in an error about missing values.
 _MOST_HOLES = 5
 #: A string as `repr` writes it, and a list of strings, which may hold any brackets and quotes.
@@ -197,11 +199,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def integer(least: int) -> Callable[[str], int]:
-    """:return: a function that parses integers from `least` on."""
+    """:return: a function that parses integers from `least` to `_MOST`."""
 
     def parse(text: str) -> int:
-        if not text.removeprefix("-").isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected an integer from {least}, got {text!r}")
+        if not re.fullmatch(r"\d{1,10}", text) or not least <= int(text) <= _MOST:
+            expected = f"expected an integer from {least} to {_MOST}"
+            raise argparse.ArgumentTypeError(f"{expected}, got {text!r}")
         return int(text)
 
     return parse

@@ -244,8 +244,8 @@ class Columns:
 
     def about_gaps(self, number: int, marked: Any) -> list[str]:
         """:return: a note on missing values; `marked` features [D] have indicator columns."""
-        marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
-        beside = f", and the columns {listed(marks)} mark them" if marks else ""
+        marks = [name for name, mark in zip(self.features, marked) if mark]
+        beside = f"; columns of 0 and 1 mark those in {listed(marks)}" if marks else ""
         return [f"medians replace {number} missing values{beside}"] if number else []
 
 
