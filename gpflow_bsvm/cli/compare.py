@@ -226,7 +226,7 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
             file.write(text.encode())
     except Exception as error:  # any error: the results are already written
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-        return fail(1, f"{args.output} holds the results, but {args.report} failed: {reason}")
+        return fail(1, f"cannot write {args.report}: {reason}")
     return 0
 
 

@@ -148,9 +148,10 @@ def test_errors_show_what_the_user_wrote(tmp_path):
     with pytest.raises(ValueError, match=r"cannot read .*t.csv: .* one character, .*, got '::'"):
         read(tmp_path / "t.csv", separator="::")
     same = {"decimal": ",", "thousands": ","}  # with -, a negative number would be positive
-    for signs in (same, {"decimal": ",."}, {"thousands": "''"}, {"thousands": "-"}, {"decimal": "5"}):
+    signs = same, {"decimal": ",."}, {"thousands": "''"}, {"thousands": "-"}, {"decimal": "5"}
+    for told in signs:
         with pytest.raises(ValueError, match="must be two different signs, got "):
-            read(tmp_path / "t.csv", **signs)
+            read(tmp_path / "t.csv", **told)
 
 
 def test_words_without_labels(tmp_path):
