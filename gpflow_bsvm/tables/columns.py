@@ -45,6 +45,8 @@ class Column(NamedTuple):
         """:return: a description for users."""
         if self.words is not None:
             return f"words of {self.name}"
+        if self.mark == TRUTH:
+            return f"{TRUTH}, as 1 and 0"
         return "dates, as days since 1970" if self.date else self.spelling.about
 
     def values(self, cells: Any, origin: Origin) -> Any:
@@ -161,6 +163,7 @@ class Columns:
     :ivar features: names of the columns of X; "column=word" is 1 where the column has this word.
     :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
     :ivar kinds: the table's columns for X, in order.
+    :ivar about_labels: a description of labels that are numbers.
     :ivar read: names of all columns to read.
     """
 
@@ -184,6 +187,7 @@ class Columns:
         self.read = [*names, *(name for name in (target, weight) if name is not None)]
         self._columns = {name: found.get(name, Column(name)) for name in self.read}
         self.kinds = [self._columns[name] for name in names]
+        self.about_labels = "" if target is None else self._columns[target].about
         if self.classes is not None:
             self._columns[str(target)] = Column(str(target), classes=tuple(self.classes))
 

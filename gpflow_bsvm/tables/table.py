@@ -204,8 +204,8 @@ class Table:
         if self._begins_with_values(self._reading):
             first = listed(self.names, 12)
             lines.append(f"the first row names the columns, {first}; if not, give names=[...]")
-        if self.columns.classes is not None:
-            classes = shortened(self.columns.classes, 12)
+        if self.columns.target is not None:
+            classes = shortened(self.columns.classes or (), 12) or self.columns.about_labels
             lines.append(f"labels, {self.columns.target}: {classes}")
         if alike := spelled_alike(self.columns.classes or ()):
             which = f"labels that differ only in how they are written: {shortened(alike, 12)}"

@@ -96,6 +96,21 @@ def test_labels_that_may_be_one_class_are_told(tmp_path, labels, told):
     assert found == [f"{line}; if they mean one class, write them alike"] * bool(told)
 
 
+LABELS_OF_NUMBERS = {
+    "numbers, decimal ','": (["1,5", "2", "3"], {}),
+    "true and false, as 1 and 0": (["TRUE", "FALSE", "TRUE"], {}),
+    "dates, as days since 1970": (["2020-01-31", "2020-02-01"], {"dates": ["y"]}),
+}
+
+
+@pytest.mark.parametrize("about", LABELS_OF_NUMBERS)
+def test_labels_of_a_regression_are_told_as_are_columns(tmp_path, about):
+    path, (texts, options) = tmp_path / "t.csv", LABELS_OF_NUMBERS[about]
+    path.write_text("a;y\n" + "".join(f"{number};{text}\n" for number, text in enumerate(texts)))
+    notes = read(path, **options).notes()
+    assert notes[-1] == f"labels, y: {about}"
+
+
 def test_texts_that_are_nowhere_are_told(tmp_path):
     notes = table(tmp_path, ["1", "none", "2", "3", "4", "5"], na_values=["", "none", "w"]).notes()
     assert notes[-1] == "no column has these values: na_values=['w']"
