@@ -53,6 +53,8 @@ def _train(args: argparse.Namespace) -> int:
     check_can_save(args.output, classes=table.columns.classes, columns=table.columns.features)
     kept = args.output.with_name(f"{args.output.name}.partial")
     begun = kept.is_dir()  # from an earlier call: keep it
+    if begun and not (kept / "seed").exists() and any(kept.iterdir()):  # is deleted at the end
+        raise ValueError(f"{kept} holds other files than checkpoints: give another --output")
     try:
         estimator = _fitted(args, kind, table, kept)
         given = shared.options(args).items()
