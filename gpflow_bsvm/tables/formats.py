@@ -208,7 +208,9 @@ def named(path: str) -> Iterator[None]:
         why = (str(error) or type(error).__name__).splitlines()[0]
         if isinstance(error, ValueError) and path in why:
             raise
-        if isinstance(error, UnicodeError) or "invalid UTF8" in why:
+        if isinstance(error, UnicodeEncodeError):
+            why = "the name of the file is not UTF-8: rename it"
+        elif isinstance(error, UnicodeError) or "invalid UTF8" in why:
             why = "some text has another encoding: give encoding='cp1252', or what it has"
         hint = "; a closing quotation mark may be missing" if isinstance(error, csv.Error) else ""
         raise ValueError(f"cannot read {path}: {why}{hint}") from error
