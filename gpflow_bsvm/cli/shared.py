@@ -159,9 +159,8 @@ def in_shell(message: str) -> str:
 
 def _option(found: re.Match[str]) -> str:
     option = "--" + found[1].replace("_", "-")
-    text = found[2]
     try:
-        value = ast.literal_eval(text)
+        value = ast.literal_eval(found[2])
     except (SyntaxError, ValueError):
         return option
     if value == [...]:
@@ -252,12 +251,11 @@ def fail(code: int, message: object) -> int:
 def show(text: str) -> None:
     """Print a string, replacing characters that the terminal lacks."""
     encoding = sys.stdout.encoding or "ascii"
-    shown = text.encode(encoding, "replace").decode(encoding)
-    if shown != text:
+    if text != text.encode(encoding, "replace").decode(encoding):
         plain = text.replace("±", "+-").replace("µ", "u")
-        shown = plain.encode(encoding, "replace").decode(encoding)
+        text = plain.encode(encoding, "replace").decode(encoding)
     try:
-        print(shown, flush=True)
+        print(text, flush=True)
     except BrokenPipeError:  # `main` reports it
         raise
     except OSError as error:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # `data` needs TensorFlow
     from ..data.batch import Origin
 
 pandas = Later("pandas", "files")
+Names = Sequence[str]
 #: The mark of a column of true and false, which are read as 1 and 0.
 TRUTH = "true and false"
 _ADVICE = "give na_values=[...] if it means a missing value, else correct the file"
@@ -254,20 +255,17 @@ class Columns:
 
 
 def chosen_words(
-    features: Sequence[str],
-    names: Collection[str],
-    missing: tuple[str, ...] = ("",),
-    told: Sequence[str] = (),
+    features: Names, names: Names, missing: Names = ("",), told: Names = ()
 ) -> dict[str, Column]:
     """
     :param told: the columns that may be behind features; empty: all.
     :return: the columns of a table (with `names`) behind features "column=word", by name.
     """
     words = dict[str, list[str]]()
-    names = {*names}
-    behind = {*told} or names
-    for feature in (str(one) for one in features if one not in names):
+    there = {*names}
+    behind = {*told} or there
+    for feature in (str(one) for one in features if one not in there):
         cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in behind]
         for cut in cuts[-1:]:  # the longest name
             words.setdefault(feature[:cut], []).append(feature[cut + 1 :])
-    return {name: Column(name, tuple(own), missing=missing) for name, own in words.items()}
+    return {name: Column(name, tuple(own), missing=(*missing,)) for name, own in words.items()}

@@ -96,5 +96,4 @@ class Reading:
     @property
     def is_auto(self) -> bool:
         """:return: True if classes must be found."""
-        found = isinstance(self.classes, str) and self.classes in ("auto", "any")
-        return found and self.target is not None
+        return self.target is not None and str(self.classes) in ("auto", "any")

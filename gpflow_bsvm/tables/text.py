@@ -14,7 +14,7 @@ from typing import Any
 
 from ..optional import Later
 from . import formats
-from .cells import arrow, compute
+from .cells import arrow
 from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT, folders_of
 from .reading import Reading
 
@@ -47,11 +47,6 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
             text = lines.read(_HEAD) + lines.readline() + lines.readline()
     except LookupError:
         raise ValueError(f"no encoding is called {found!r}: try encoding='cp1252'") from None
-    except UnicodeError:
-        name = found.removesuffix("-sig")
-        raise ValueError(
-            f"it is not {name}: give its encoding, such as encoding='cp1252' on Windows"
-        ) from None
     text = text.removeprefix("\ufeff")  # still there if the user gives the encoding
     if not text.strip():
         raise ValueError("it is empty, without a header line")
@@ -154,8 +149,6 @@ class Text(formats.Format):
             raise
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
-        last = self.names[-1]
-        end = arrow.array([], arrow.string())
         with arrow_csv.open_csv(
             formats.open_bytes(self.path),
             arrow_csv.ReadOptions(
@@ -169,13 +162,9 @@ class Text(formats.Format):
                 newlines_in_values=True,
                 ignore_empty_lines=len(self.names) > 1,  # else a missing value
             ),
-            arrow_csv.ConvertOptions(column_types=self.types, include_columns=[*columns, last]),
+            arrow_csv.ConvertOptions(column_types=self.types, include_columns=columns),
         ) as batches:
-            for batch in batches:
-                end = batch.column(len(columns))[-1:]
-                yield batch.select([*range(len(columns))])
-        if compute.any(compute.ends_with(end, "\n")).as_py():  # an open quote takes all the rest
-            raise ValueError(f"a quotation mark may be missing: the last {last!r} has a line break")
+            yield from batches
         if not self._quotes_checked:
             with formats.open_text(self.path, self.encoding, errors="replace") as lines:
                 _check_quotes(lines, self.separator, self._skips)

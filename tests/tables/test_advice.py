@@ -189,7 +189,7 @@ def test_a_quotation_mark_that_stays_open_in_a_long_file(tmp_path):
     """Rows behind it were lost without a word, as its column was dropped."""
     path = tmp_path / "t.csv"
     path.write_text("a,y,note\n" + "1,u,x\n2,v,x\n" * 100_000 + '3,u,"x\n4,v,x\n5,u,x\n')
-    with pytest.raises(ValueError, match=r"t\.csv: .* mark may be missing: the last 'note' has"):
+    with pytest.raises(ValueError, match=r"t\.csv: line 200004: unexpected end of data"):
         read(path, classes="auto", drop=["note"])
 
 
@@ -207,7 +207,7 @@ LATE = {
     "inside": ('3,u,"x" y\n', "line 200002: ',' expected after"),
     "inside, behind spaces": ('3,u, "x" y\n', "',' expected after '\"'; a closing quotation mark"),
     "long": (f'3,u,"{"x" * 2**21}"\n', ".*field larger than field limit"),  # Arrow: straddling
-    "another encoding": ("3,\udcfc,x\n", "some text has another encoding: give encoding='cp1252'"),
+    "another encoding": ("3,\udcfc,x\n", "it is not UTF8: give its encoding, such as"),
 }
 
 
@@ -223,7 +223,7 @@ def test_what_no_row_may_hold_is_told_behind_a_megabyte_too(tmp_path, name):
 
 def test_an_unread_text_may_have_another_encoding(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_bytes(b"a,note,y\n" + b"1,x,u\n2,x,v\n" * 100_000 + b"3,\xfc,u\n")
+    path.write_bytes(b"a,y,note\n" + b"1,u,x\n2,v,x\n" * 100_000 + b"3,u,\xfc\n")
     assert read(path, classes="auto", drop=["note"]).rows == 200_001
 
 
