@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import textwrap
 import time
 from pathlib import Path
@@ -107,8 +106,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.task == "regression" and args.data == list(DEFAULT_DATA):
         args.data = list(DEFAULT_NUMBERS)
     show(f"comparing on {', '.join(args.data)}; TensorFlow takes a few seconds to start")
-    if importlib.util.find_spec("pandas") is None:
-        require("pandas")  # names the right extra; later errors would not
+    require("pandas")  # names the right extra; later errors would not
     _look_at_files(args)
     C = 0 if args.task == "regression" else 2
     names = args.models or default_baselines(C, args.fixed_kernel)

@@ -34,8 +34,6 @@ TASKS = ("classification", "regression")
 KEPT = ("dates", "na_values", "decimal", "thousands")
 #: Further stored options, which `predict` mentions only if it cannot read a file.
 OF_FILE = ("names", "encoding", "separator")
-#: The largest integer of an option: a seed may have 32 bits, and folds add to it.
-_MOST = 2**31
 #: Largest number of columns in an error about missing values.
 _MOST_HOLES = 5
 #: A string as `repr` writes it, and a list of strings, which may hold any brackets and quotes.
@@ -198,12 +196,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def integer(least: int) -> Callable[[str], int]:
-    """:return: a function that parses integers from `least` to `_MOST`."""
+    """:return: a function that parses integers from `least` on, of at most nine digits."""
 
     def parse(text: str) -> int:
-        if not re.fullmatch(r"\d{1,10}", text) or not least <= int(text) <= _MOST:
-            expected = f"expected an integer from {least} to {_MOST}"
-            raise argparse.ArgumentTypeError(f"{expected}, got {text!r}")
+        if not re.fullmatch(r"\d{1,9}", text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"no integer from {least} to 999999999: {text!r}")
         return int(text)
 
     return parse
@@ -256,7 +253,5 @@ def show(text: str) -> None:
         text = plain.encode(encoding, "replace").decode(encoding)
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # `main` reports it
-        raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard output") from error

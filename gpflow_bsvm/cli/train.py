@@ -17,8 +17,6 @@ from ..tables.table import Table
 from . import shared
 from .shared import show
 
-#: Number of rows to read at a time if all rows stay in memory.
-_MEMORY_ROWS = 2**17
 #: Number of rows used to detect columns of row numbers.
 _FIRST_ROWS = 1000
 
@@ -115,8 +113,9 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
 def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
     """:return: X, labels and weights of all rows in memory."""
     from ..estimators.labels import label_names
+    from ..files import ROWS
 
-    pieces = list(rows.pieces(_MEMORY_ROWS))
+    pieces = list(rows.pieces(ROWS))
     Y = np.concatenate([piece.Y[:, 0] for piece in pieces])
     y = Y if rows.classes is None else label_names(rows, Y)
     weight = np.concatenate([piece.weight[:, 0] for piece in pieces]) if args.weight else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -136,9 +136,8 @@ def times(texts: Any) -> Any:
     zoned = compute.match_substring_regex(texts, r"[T :]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$")
     clock = compute.match_substring_regex(texts, r"^\d?\d:")
     kind = compute.if_else(clock, "times of day", "dates")
-    return compute.binary_join_element_wise(
-        kind, compute.if_else(zoned, " with a time zone", ""), ""
-    )
+    zone = compute.if_else(zoned, " with a time zone", "")
+    return compute.binary_join_element_wise(kind, zone, "")
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:

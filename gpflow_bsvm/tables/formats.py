@@ -209,7 +209,7 @@ def named(path: str) -> Iterator[None]:
             raise
         if isinstance(error, UnicodeEncodeError):
             why = "the name of the file is not UTF-8: rename it"
-        elif isinstance(error, UnicodeError) or "invalid UTF8" in why:
+        elif isinstance(error, UnicodeError):
             name, *_ = *re.findall(r"(?i)utf-?\d+", why), "of this encoding"
             why = f"it is not {name}: give its encoding, such as encoding='cp1252' on Windows"
         hint = "; a closing quotation mark may be missing" if isinstance(error, csv.Error) else ""

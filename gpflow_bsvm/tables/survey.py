@@ -237,9 +237,8 @@ class Survey:
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
     def _number(self, comma: bool, point: bool) -> Column:
-        told = self._known not in ("", GROUPED)  # of another kind than `PLAIN` in training
-        known = [way for way in self.fitting if way.about == self._known]
-        doubt = comma or told or (self._may_be_grouped() and not point)
+        known = [way for way in self.fitting if way.about == self._known]  # as in training
+        doubt = comma or self._known not in ("", GROUPED) or (self._may_be_grouped() and not point)
         spelling = known[0] if known else chosen(self.fitting, doubt)
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","

@@ -143,9 +143,8 @@ class Text(formats.Format):
             return
         try:
             yield from self._fast(columns)
-        except arrow.ArrowInvalid as error:
-            if re.search("Expected|straddling", str(error)):  # read again to find the line
-                deque(self._rows(), maxlen=0)
+        except arrow.ArrowInvalid:  # read again to find the line
+            deque(self._rows(), maxlen=0)
             raise
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:

@@ -207,7 +207,7 @@ LATE = {
     "inside": ('3,u,"x" y\n', "line 200002: ',' expected after"),
     "inside, behind spaces": ('3,u, "x" y\n', "',' expected after '\"'; a closing quotation mark"),
     "long": (f'3,u,"{"x" * 2**21}"\n', ".*field larger than field limit"),  # Arrow: straddling
-    "another encoding": ("3,\udcfc,x\n", "it is not UTF8: give its encoding, such as"),
+    "another encoding": ("3,\udcfc,x\n", "it is not utf-8: give its encoding, such as"),
 }
 
 
