@@ -123,9 +123,8 @@ def _look_at_files(args: argparse.Namespace) -> None:
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
         shared.read_table(shared.find_and_show(name), args)
-    classes, numbers = shared.TASKS
     of_numbers = {*args.data} <= {*DEFAULT_NUMBERS}
-    args.task = args.task or (numbers if of_numbers else classes)
+    args.task = args.task or shared.TASKS[of_numbers]
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
     try:

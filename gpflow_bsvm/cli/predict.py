@@ -157,8 +157,7 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
         closed_at_end(rows.pieces(size)) as pieces,
     ):
         for piece in pieces:
-            fills = estimator.fill_ is not None
-            X = piece.X if fills else checked(piece, Rows(labelled=False)).X
+            X = checked(piece, Rows(labelled=False)).X if estimator.fill_ is None else piece.X
             gaps += rows.columns.gaps(X)
             table = _table(estimator, list(rows.features), X)
             if args.id is not None:

@@ -138,14 +138,16 @@ class Text(formats.Format):
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        if self._spaced or self._skips:
-            yield from super()._batches(columns, size)
-            return
+        slow = self._spaced or self._skips
         try:
-            yield from self._fast(columns)
+            yield from super()._batches(columns, size) if slow else self._fast(columns)
         except arrow.ArrowInvalid:  # read again to find the line
             deque(self._rows(), maxlen=0)
             raise
+        if not self._quotes_checked:
+            with formats.open_text(self.path, self.encoding, errors="replace") as lines:
+                _check_quotes(lines, self.separator, self._skips)
+            self._quotes_checked = True
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
         with arrow_csv.open_csv(
@@ -164,10 +166,6 @@ class Text(formats.Format):
             arrow_csv.ConvertOptions(column_types=self.types, include_columns=columns),
         ) as batches:
             yield from batches
-        if not self._quotes_checked:
-            with formats.open_text(self.path, self.encoding, errors="replace") as lines:
-                _check_quotes(lines, self.separator, self._skips)
-            self._quotes_checked = True
 
     def _rows(self) -> Iterator[list[str]]:
         """:return: rows with spaces as or after separators, which pyarrow cannot read."""
@@ -177,8 +175,7 @@ class Text(formats.Format):
             if self._skips and self.separator != " ":  # skip only spaces before quotation marks
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
                 rest = (kept.sub(lambda one: one[0].replace(" ", _SPACE), line) for line in rest)
-            how: Any = {"skipinitialspace": self._skips, "strict": True}
-            reader = csv.reader(rest, delimiter=self.separator, **how)
+            reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=self._skips)
             # If there is only one column, a blank line is a missing value.
             for row in filter(None, reader) if width > 1 else (row or [""] for row in reader):
                 row = row[:width] if row[width:] == [""] else row  # trailing space
