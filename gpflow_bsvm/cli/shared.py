@@ -54,8 +54,8 @@ _TEXTS = {
     "encoding": ("NAME", "text encoding, such as latin-1 (default: as declared, else UTF-8)"),
 }
 _HOW = (
-    "Put names with commas in double quotes: --drop '\"Q1, age\",id'. Options can be repeated: "
-    "--drop id --drop name. Messages count rows from 0, without the header."
+    "Put names with commas, and values such as --, in double quotes: --drop '\"Q1, age\",id'. "
+    "Options can be repeated: --drop id --drop name. Messages count rows from 0, after the header."
 )
 #: Python terms in errors, and their replacements for the shell.
 _IN_SHELL = {
@@ -165,8 +165,11 @@ def _option(found: re.Match[str]) -> str:
         return option
     if found[1] in _TEXTS:  # the shell's quotes alone: the option is no list
         return f"{option} {shlex.quote(value)}"
+    values = value if isinstance(value, list) else [value]
+    like_option = re.match(r"-\D", "".join(values[:1]))
+    quoting: Any = csv.QUOTE_ALL if like_option else csv.QUOTE_MINIMAL
     words = io.StringIO()
-    csv.writer(words, lineterminator="").writerow(value if isinstance(value, list) else [value])
+    csv.writer(words, lineterminator="", quoting=quoting).writerow(values)
     return f"{option} {shlex.quote(words.getvalue())}"
 
 

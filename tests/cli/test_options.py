@@ -36,6 +36,18 @@ def test_an_option_may_be_given_again():
     )
 
 
+@pytest.mark.parametrize(
+    "names", [["--"], ["---", "x"], ["-x"], ["-"], ["-99", "--"], ["--", "-9"]]
+)
+def test_advice_on_what_begins_with_a_dash_can_be_typed(names):
+    """Such as --na-values -- for cells of dashes, which is another option without its =."""
+    parser = Parser()
+    cli.shared.add_arguments(parser)
+    advice = in_shell(f"give na_values={names} if they mean a missing value")
+    args = parser.parse_args(shlex.split(advice)[1:-6])
+    assert args.na_values == names
+
+
 @pytest.mark.parametrize("sign", [",", ".", " ", "'", '"', "\t"])
 def test_advice_on_a_sign_is_what_the_option_takes(sign):
     parser = Parser()
