@@ -21,7 +21,7 @@ from sklearn import datasets
 from .data.readers import checked
 from .estimators.labels import check_known, label_names
 from .estimators.large import Rows
-from .files import Files, Reading
+from .files import ROWS, Files, Reading
 from .tables.paths import ENDINGS, OTHERS, find_files
 from .tables.reading import Options
 from .tables.table import Table
@@ -35,8 +35,6 @@ BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits", "dia
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _FOLDERS = ("", "binary", "multiclass")
 _SUFFIXES = (".csv", ".csv.gz")
-#: Number of rows to read at a time.
-_ROWS = 2**17
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _bundled(name: str) -> Dataset:
 def _read(path: str, target: str | None, numbers: bool, impute: bool, options: Options) -> Dataset:
     how: Any = {"words": True, "classes": None if numbers else "auto"} | options
     rows = Files(Table(find_files(path), Reading(target, **how), labelled=True))
-    pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
+    pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(ROWS)]
     X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
     check_known(Y[:, 0])
     y = Y[:, 0] if rows.classes is None else label_names(rows, Y[:, 0])

@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # no dependency of this package
 
 __all__ = ["CSVFiles", "Files", "OtherFiles", "ParquetFiles", "Reading"]
 
-#: Number of rows of a column to read at a time.
-_COLUMN_ROWS = 2**17
+#: Number of rows to read at a time into memory.
+ROWS = 2**17
 
 
 class Files(Reader):
@@ -81,7 +81,7 @@ class Files(Reader):
     def texts(self, name: str) -> Iterator[str | None]:
         """:return: the values of a column as strings, whatever its type."""
         for file in self.table.files:
-            for batch in file.batches([name], _COLUMN_ROWS):
+            for batch in file.batches([name], ROWS):
                 yield from as_text(batch.column(0)).to_pylist()
 
     def pieces(self, size: int) -> Iterator[Piece]:

@@ -178,7 +178,7 @@ def test_booleans_are_numbers(tmp_path):
         (b"a,b,y\n1,2,0\n3,?,1\n", "X holds nan \\(row 1, column 'b'\\)"),
         (b"a,b,y\n1,2,0\n3,,1\n", "X holds nan \\(row 1, column 'b'\\)"),
         (b"a,b,y\n1,2,0\n3,4,\n", "the label is empty \\(row 1, column 'y'\\)"),
-        (b"a,b,y\n1,2,0\n3,inf,1\n", r"X holds inf \(row 1, column 'b'\)"),
+        (b"a,b,y\n1,2,0\n3,inf,1\n", "row 1: 'inf' in column 'b' is not finite"),
         (b"a,y\n1,2,3\n1,2,4\n1,2\n", "line 2: Expected 2 columns, got 3"),
         (b"a,y\n1,2\n1,2,4\n", "cannot read .*line 3: Expected 2 columns"),
         (b"a,y\n\xff\xfe,1\n", "cannot read"),

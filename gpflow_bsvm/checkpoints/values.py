@@ -17,8 +17,9 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..optional import require
+from ..optional import Later
 
+pandas = Later("pandas", "files")
 #: Types that JSON represents exactly, including floats.
 _PLAIN = (type(None), bool, int, float, str)
 
@@ -34,10 +35,6 @@ def loaded(name: str) -> Any:
     return vars(sys.modules[home]).get(own) if home in sys.modules else None
 
 
-def _pandas(text: str) -> Any:
-    return require("pandas", extra="files").Timestamp(text)
-
-
 #: Conversions of values, such as labels, to text and back.
 TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     "builtins.bytes": (bytes.hex, bytes.fromhex),
@@ -45,7 +42,7 @@ TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     "datetime.datetime": (datetime.isoformat, datetime.fromisoformat),
     "datetime.time": (time.isoformat, time.fromisoformat),
     "decimal.Decimal": (str, Decimal),
-    "pandas.Timestamp": (methodcaller("isoformat"), _pandas),
+    "pandas.Timestamp": (methodcaller("isoformat"), lambda text: pandas.Timestamp(text)),
 }
 
 

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with told_in_lines():
             return int(args.run(args))
     except (ValueError, ImportError, OSError) as error:
-        if isinstance(error, BrokenPipeError) and error.filename is None:
+        if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
             return fail(1, "the program that reads the output has ended")
         return fail(2, in_shell(" ".join(str(error).split("\n"))))

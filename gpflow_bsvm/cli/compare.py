@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import textwrap
 import time
 from pathlib import Path
@@ -107,8 +106,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.task == "regression" and args.data == list(DEFAULT_DATA):
         args.data = list(DEFAULT_NUMBERS)
     show(f"comparing on {', '.join(args.data)}; TensorFlow takes a few seconds to start")
-    if importlib.util.find_spec("pandas") is None:
-        require("pandas")  # names the right extra; later errors would not
+    require("pandas")  # names the right extra; later errors would not
     _look_at_files(args)
     C = 0 if args.task == "regression" else 2
     names = args.models or default_baselines(C, args.fixed_kernel)
@@ -125,9 +123,8 @@ def _look_at_files(args: argparse.Namespace) -> None:
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
         shared.read_table(shared.find_and_show(name), args)
-    classes, numbers = shared.TASKS
     of_numbers = {*args.data} <= {*DEFAULT_NUMBERS}
-    args.task = args.task or (numbers if of_numbers else classes)
+    args.task = args.task or shared.TASKS[of_numbers]
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
     try:
@@ -226,7 +223,7 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
             file.write(text.encode())
     except Exception as error:  # any error: the results are already written
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-        return fail(1, f"{args.output} holds the results, but {args.report} failed: {reason}")
+        return fail(1, f"cannot write {args.report}: {reason}")
     return 0
 
 

@@ -54,8 +54,8 @@ _TEXTS = {
     "encoding": ("NAME", "text encoding, such as latin-1 (default: as declared, else UTF-8)"),
 }
 _HOW = (
-    "Put names with commas in double quotes: --drop '\"Q1, age\",id'. Options can be repeated: "
-    "--drop id --drop name. Messages count rows from 0, without the header."
+    "Put names with commas, and values such as --, in double quotes: --drop '\"Q1, age\",id'. "
+    "Options can be repeated: --drop id --drop name. Messages count rows from 0, after the header."
 )
 #: Python terms in errors, and their replacements for the shell.
 _IN_SHELL = {
@@ -157,17 +157,19 @@ def in_shell(message: str) -> str:
 
 def _option(found: re.Match[str]) -> str:
     option = "--" + found[1].replace("_", "-")
-    text = found[2]
     try:
-        value = ast.literal_eval(text)
+        value = ast.literal_eval(found[2])
     except (SyntaxError, ValueError):
         return option
     if value == [...]:
         return option
     if found[1] in _TEXTS:  # the shell's quotes alone: the option is no list
         return f"{option} {shlex.quote(value)}"
+    values = value if isinstance(value, list) else [value]
+    like_option = re.match(r"-\D", "".join(values[:1]))
+    quoting: Any = csv.QUOTE_ALL if like_option else csv.QUOTE_MINIMAL
     words = io.StringIO()
-    csv.writer(words, lineterminator="").writerow(value if isinstance(value, list) else [value])
+    csv.writer(words, lineterminator="", quoting=quoting).writerow(values)
     return f"{option} {shlex.quote(words.getvalue())}"
 
 
@@ -197,11 +199,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def integer(least: int) -> Callable[[str], int]:
-    """:return: a function that parses integers from `least` on."""
+    """:return: a function that parses integers from `least` on, of at most nine digits."""
 
     def parse(text: str) -> int:
-        if not text.removeprefix("-").isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected an integer from {least}, got {text!r}")
+        if not re.fullmatch(r"\d{1,9}", text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"no integer from {least} to 999999999: {text!r}")
         return int(text)
 
     return parse
@@ -249,13 +251,10 @@ def fail(code: int, message: object) -> int:
 def show(text: str) -> None:
     """Print a string, replacing characters that the terminal lacks."""
     encoding = sys.stdout.encoding or "ascii"
-    shown = text.encode(encoding, "replace").decode(encoding)
-    if shown != text:
+    if text != text.encode(encoding, "replace").decode(encoding):
         plain = text.replace("±", "+-").replace("µ", "u")
-        shown = plain.encode(encoding, "replace").decode(encoding)
+        text = plain.encode(encoding, "replace").decode(encoding)
     try:
-        print(shown, flush=True)
-    except BrokenPipeError:  # `main` reports it
-        raise
+        print(text, flush=True)
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard output") from error

@@ -17,8 +17,6 @@ from ..tables.table import Table
 from . import shared
 from .shared import show
 
-#: Number of rows to read at a time if all rows stay in memory.
-_MEMORY_ROWS = 2**17
 #: Number of rows used to detect columns of row numbers.
 _FIRST_ROWS = 1000
 
@@ -53,6 +51,8 @@ def _train(args: argparse.Namespace) -> int:
     check_can_save(args.output, classes=table.columns.classes, columns=table.columns.features)
     kept = args.output.with_name(f"{args.output.name}.partial")
     begun = kept.is_dir()  # from an earlier call: keep it
+    if begun and not (kept / "seed").exists() and any(kept.iterdir()):  # is deleted at the end
+        raise ValueError(f"{kept} holds other files than checkpoints: give another --output")
     try:
         estimator = _fitted(args, kind, table, kept)
         given = shared.options(args).items()
@@ -113,8 +113,9 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
 def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
     """:return: X, labels and weights of all rows in memory."""
     from ..estimators.labels import label_names
+    from ..files import ROWS
 
-    pieces = list(rows.pieces(_MEMORY_ROWS))
+    pieces = list(rows.pieces(ROWS))
     Y = np.concatenate([piece.Y[:, 0] for piece in pieces])
     y = Y if rows.classes is None else label_names(rows, Y)
     weight = np.concatenate([piece.weight[:, 0] for piece in pieces]) if args.weight else None

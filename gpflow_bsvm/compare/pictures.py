@@ -94,11 +94,8 @@ def _draw_numbers(ax: Axes, comparison: Comparison, model: str) -> None:
     ax.vlines(y, P[:, 2], P[:, -1], color="0.8", linewidth=0.8, zorder=0)
     ax.plot(y, P[:, 0], ".", markersize=4, alpha=0.6)
     ax.axline((0, 0), slope=1, color="0.5", linewidth=1)
-    ax.set(
-        title=f"{model}, with intervals of 90 %",
-        xlabel="true y, standardized",
-        ylabel="predicted y",
-    )
+    ax.set(xlabel="true y, standardized", ylabel="predicted y")
+    ax.set_title(f"{model}, with intervals of 90 %")
 
 
 def _draw_shares(ax: Axes, y: Any, P: Any, **style: Any) -> None:

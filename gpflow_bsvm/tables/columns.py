@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # `data` needs TensorFlow
     from ..data.batch import Origin
 
 pandas = Later("pandas", "files")
+Names = Sequence[str]
 #: The mark of a column of true and false, which are read as 1 and 0.
 TRUTH = "true and false"
 _ADVICE = "give na_values=[...] if it means a missing value, else correct the file"
@@ -45,6 +46,8 @@ class Column(NamedTuple):
         """:return: a description for users."""
         if self.words is not None:
             return f"words of {self.name}"
+        if self.mark == TRUTH:
+            return f"{TRUTH}, as 1 and 0"
         return "dates, as days since 1970" if self.date else self.spelling.about
 
     def values(self, cells: Any, origin: Origin) -> Any:
@@ -60,6 +63,8 @@ class Column(NamedTuple):
         if self.date:
             return self._days(cells, origin)[:, None]
         values = self._numbers(cells, origin)
+        if (odd := np.isinf(values)).any():  # also with `impute`, before which X is not checked
+            raise self._refusal(cells, int(odd.argmax()), f"is not finite: {_ADVICE}", origin)
         if self.mark == TRUTH and (odd := ~np.isin(values, (0, 1)) & ~np.isnan(values)).any():
             what = f"is neither true nor false, unlike the rest of its column: {_ADVICE}"
             raise self._refusal(cells, int(odd.argmax()), what, origin)
@@ -131,9 +136,8 @@ def times(texts: Any) -> Any:
     zoned = compute.match_substring_regex(texts, r"[T :]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$")
     clock = compute.match_substring_regex(texts, r"^\d?\d:")
     kind = compute.if_else(clock, "times of day", "dates")
-    return compute.binary_join_element_wise(
-        kind, compute.if_else(zoned, " with a time zone", ""), ""
-    )
+    zone = compute.if_else(zoned, " with a time zone", "")
+    return compute.binary_join_element_wise(kind, zone, "")
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:
@@ -159,6 +163,7 @@ class Columns:
     :ivar features: names of the columns of X; "column=word" is 1 where the column has this word.
     :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
     :ivar kinds: the table's columns for X, in order.
+    :ivar about_labels: a description of labels that are numbers.
     :ivar read: names of all columns to read.
     """
 
@@ -182,6 +187,7 @@ class Columns:
         self.read = [*names, *(name for name in (target, weight) if name is not None)]
         self._columns = {name: found.get(name, Column(name)) for name in self.read}
         self.kinds = [self._columns[name] for name in names]
+        self.about_labels = "" if target is None else self._columns[target].about
         if self.classes is not None:
             self._columns[str(target)] = Column(str(target), classes=tuple(self.classes))
 
@@ -242,19 +248,23 @@ class Columns:
 
     def about_gaps(self, number: int, marked: Any) -> list[str]:
         """:return: a note on missing values; `marked` features [D] have indicator columns."""
-        marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
-        beside = f", and the columns {listed(marks)} mark them" if marks else ""
+        marks = [name for name, mark in zip(self.features, marked) if mark]
+        beside = f"; columns of 0 and 1 mark those in {listed(marks)}" if marks else ""
         return [f"medians replace {number} missing values{beside}"] if number else []
 
 
 def chosen_words(
-    features: Sequence[str], names: Collection[str], missing: tuple[str, ...] = ("",)
+    features: Names, names: Names, missing: Names = ("",), told: Names = ()
 ) -> dict[str, Column]:
-    """:return: the columns of a table (with `names`) behind features "column=word", by name."""
+    """
+    :param told: the columns that may be behind features; empty: all.
+    :return: the columns of a table (with `names`) behind features "column=word", by name.
+    """
     words = dict[str, list[str]]()
-    names = {*names}
-    for feature in (str(one) for one in features if one not in names):
-        cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in names]
-        for cut in cuts[:1]:
+    there = {*names}
+    behind = {*told} or there
+    for feature in (str(one) for one in features if one not in there):
+        cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in behind]
+        for cut in cuts[-1:]:  # the longest name
             words.setdefault(feature[:cut], []).append(feature[cut + 1 :])
-    return {name: Column(name, tuple(own), missing=missing) for name, own in words.items()}
+    return {name: Column(name, tuple(own), missing=(*missing,)) for name, own in words.items()}

@@ -130,10 +130,9 @@ class SVMLight(Format):
         try:
             self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
         except ValueError as error:
-            hint = ""
-            if "sorted" not in str(error):
-                hint = ": labels and values must be numbers; words need CSV or Parquet"
-            raise ValueError(f"{str(error).rstrip('.')}{hint}") from error
+            hint = ": labels and values must be numbers; words need CSV or Parquet"
+            why = str(error).rstrip(".")
+            raise ValueError(why + hint * ("sorted" not in why)) from error
         self.path = path
         self.num_rows = len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
@@ -186,9 +185,9 @@ def open_bytes(path: str) -> Any:
     return arrow.input_stream(path, compression=kinds[0] if kinds else "detect")
 
 
-def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
+def open_text(path: str, encoding: str, newline: str | None = "", errors: str = "strict") -> Any:
     """:return: the lines of a file, compressed or not."""
-    return io.TextIOWrapper(open_bytes(path), encoding=encoding, newline=newline)
+    return io.TextIOWrapper(open_bytes(path), encoding, errors, newline)
 
 
 def check_width(row: Sequence[Any], width: int, line: int) -> None:
@@ -201,13 +200,18 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 def named(path: str) -> Iterator[None]:
     """:raise ValueError: for errors in reading; the message names the file."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
-    cut = EOFError, lzma.LZMAError  # of a truncated file
+    cut = EOFError, lzma.LZMAError, OverflowError  # of a truncated file, or too large an index
     try:
         yield
     except (*known, *cut) as error:
         why = (str(error) or type(error).__name__).splitlines()[0]
         if isinstance(error, ValueError) and path in why:
             raise
+        if isinstance(error, UnicodeEncodeError):
+            why = "the name of the file is not UTF-8: rename it"
+        elif isinstance(error, UnicodeError):
+            name, *_ = *re.findall(r"(?i)utf-?\d+", why), "of this encoding"
+            why = f"it is not {name}: give its encoding, such as encoding='cp1252' on Windows"
         hint = "; a closing quotation mark may be missing" if isinstance(error, csv.Error) else ""
         raise ValueError(f"cannot read {path}: {why}{hint}") from error
 

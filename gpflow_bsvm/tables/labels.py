@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -58,11 +59,12 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 
 def spelled_alike(labels: Iterable[Any]) -> list[str]:
-    """:return: the strings that differ from another one only in case, outer spaces or encoding."""
+    """:return: the strings that differ only in case, outer spaces, encoding, zeros or a plus."""
     groups = dict[str, list[str]]()
     for label in labels:
         if isinstance(label, str):
             alike = unicodedata.normalize("NFC", label.strip().casefold())  # an accent is one sign
+            alike = re.sub(r"^[+0]+(?=\d)|\.0+$", "", alike)  # 1, 01, +1 and 1.0 are one number
             groups.setdefault(alike, []).append(label)
     return [label for group in groups.values() if len(group) > 1 for label in group]
 

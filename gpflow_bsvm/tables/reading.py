@@ -77,9 +77,10 @@ class Reading:
             if isinstance(value, Iterable):  # an array or an Index of pandas has no truth value
                 object.__setattr__(self, name, tuple(map(str, value)))
         signs = [sign for sign in (self.decimal, self.thousands) if sign]
-        if any(len(sign) > 1 for sign in signs) or len({*signs}) < len(signs):
+        odd = any(len(sign) > 1 or sign.isalnum() or sign in "+-" for sign in signs)
+        if odd or len({*signs}) < len(signs):
             given = f"{self.decimal!r} and {self.thousands!r}"
-            raise ValueError(f"decimal and thousands must be two different characters, got {given}")
+            raise ValueError(f"decimal and thousands must be two different signs, got {given}")
 
     @property
     def told_words(self) -> Sequence[str]:
@@ -99,5 +100,4 @@ class Reading:
     @property
     def is_auto(self) -> bool:
         """:return: True if classes must be found."""
-        found = isinstance(self.classes, str) and self.classes in ("auto", "any")
-        return found and self.target is not None
+        return self.target is not None and str(self.classes) in ("auto", "any")

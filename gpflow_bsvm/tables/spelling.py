@@ -11,7 +11,7 @@ from .cells import arrow, cast, compute, in_ascii
 #: Default strings for a missing number.
 MISSING = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN"),
-    *("NULL", "null", "None", "#NA", "#N/A N/A"),
+    *("NULL", "null", "None", "#NA", "#N/A N/A", r"\N"),
 )
 
 

@@ -237,14 +237,17 @@ class Survey:
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
     def _number(self, comma: bool, point: bool) -> Column:
-        spelling = chosen(self.fitting, comma or (self._may_be_grouped() and not point))
+        known = [way for way in self.fitting if way.about == self._known]  # as in training
+        doubt = comma or self._known not in ("", GROUPED) or (self._may_be_grouped() and not point)
+        spelling = known[0] if known else chosen(self.fitting, doubt)
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","
             such = [text for text in self.seen if text not in self._lost and sign in text]
             whole = such[0].strip().replace(sign, "") if such else "1234"  # beyond `MOST_CLASSES`
             how = f"give thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
-        mark = self._known or GROUPED * in_doubt(self.fitting)
+        of_points = GROUPED if in_doubt(self.fitting) else ""
+        mark = self._known or (of_points if spelling == PLAIN else spelling.about)
         return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:
@@ -336,7 +339,8 @@ class Survey:
         :raise ValueError: for a missing label, too many labels, or regression targets.
         """
         told = self.name in self._reading.told_words  # then every text is a label
-        gap = self.gap((None, "") if told else self.missing_values(of_words=True))
+        blank = [one for one in self.seen if str(one).isspace()]
+        gap = self.gap((None, "") if told else (*self.missing_values(of_words=True), *blank))
         what = f"column {self.name!r}"
         if gap is not None:
             raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")

@@ -15,7 +15,7 @@ from .labels import spelled_alike
 from .oddities import FEW, ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
-from .spelling import in_doubt
+from .spelling import PLAIN, in_doubt
 from .survey import GROUPED, Survey
 from .text import Text, open_formats
 
@@ -53,7 +53,8 @@ class Table:
         beside = (reading.target, reading.weight, *reading.drop)
         others = [name for name in own_columns(self.names) if name not in beside]
         wanted = others if reading.features is None else list(reading.features)
-        chosen = chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
+        told = reading.told_words if reading.is_prediction else ()
+        chosen = chosen_words(wanted, self.names, reading.empty, told)
         asked = Columns(chosen, reading.target, reading.weight, wanted, None)
         own = [name for name in self.names if name not in reading.drop]
         asked.check_names(own, f"file {self.files[0].path}", reading.features is None)
@@ -203,11 +204,11 @@ class Table:
         if self._begins_with_values(self._reading):
             first = listed(self.names, 12)
             lines.append(f"the first row names the columns, {first}; if not, give names=[...]")
-        if self.columns.classes is not None:
-            classes = shortened(self.columns.classes, 12)
+        if self.columns.target is not None:
+            classes = shortened(self.columns.classes or (), 12) or self.columns.about_labels
             lines.append(f"labels, {self.columns.target}: {classes}")
         if alike := spelled_alike(self.columns.classes or ()):
-            which = f"labels that differ only in case, spaces or encoding: {shortened(alike, 12)}"
+            which = f"labels that differ only in how they are written: {shortened(alike, 12)}"
             lines.append(f"{which}; if they mean one class, write them alike")
         seen = [str(value) for one in self._seen.values() for value in one.seen]
         texts = arrow.array(seen, "string")
@@ -228,7 +229,9 @@ class Table:
     def in_doubt(self) -> list[str]:
         """:return: columns in which 1.234 may mean 1234, unlike in training."""
         marks = self._reading.marks  # None: a model of an earlier version
-        found = [name for name in self._kinds if in_doubt(self._seen[name].fitting)]
+        points = [name for name, one in self._kinds.items() if one.spelling.decimal == "."]
+        ways = {name: self._seen[name].fitting for name in points}
+        found = [name for name, fitting in ways.items() if PLAIN in fitting and in_doubt(fitting)]
         return [] if marks is None else [name for name in found if marks.get(name) != GROUPED]
 
     def _of_oddities(self) -> list[str]:

@@ -8,12 +8,13 @@ import io
 import itertools
 import re
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..optional import Later
 from . import formats
-from .cells import arrow, compute
+from .cells import arrow
 from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT, folders_of
 from .reading import Reading
 
@@ -46,11 +47,6 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
             text = lines.read(_HEAD) + lines.readline() + lines.readline()
     except LookupError:
         raise ValueError(f"no encoding is called {found!r}: try encoding='cp1252'") from None
-    except UnicodeError:
-        name = found.removesuffix("-sig")
-        raise ValueError(
-            f"it is not {name}: give its encoding, such as encoding='cp1252' on Windows"
-        ) from None
     text = text.removeprefix("\ufeff")  # still there if the user gives the encoding
     if not text.strip():
         raise ValueError("it is empty, without a header line")
@@ -77,8 +73,9 @@ class Text(formats.Format):
             head = head[said.end() :]
         self.separator = separator or _separator(head, names is None)
         rows, header, self._skips = _records(head, self.separator)
-        if len(head) < _HEAD:  # a longer head may end within quotes
-            _check_quotes(head, self.separator, self._skips)
+        self._quotes_checked = len(head) < _HEAD  # a longer head may end within quotes
+        if self._quotes_checked:
+            _check_quotes(io.StringIO(head), self.separator, self._skips)
         header *= names is None
         body = "\n".join(head.split("\n")[header:])
         self.header = bool(said) + header
@@ -141,20 +138,18 @@ class Text(formats.Format):
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        if self._spaced or self._skips:
-            yield from super()._batches(columns, size)
-            return
+        slow = self._spaced or self._skips
         try:
-            yield from self._fast(columns)
-        except arrow.ArrowInvalid as error:
-            if "Expected" in str(error):  # a row of another width: read again to find its line
-                for _ in self._rows():
-                    pass
+            yield from super()._batches(columns, size) if slow else self._fast(columns)
+        except arrow.ArrowInvalid:  # read again to find the line
+            deque(self._rows(), maxlen=0)
             raise
+        if not self._quotes_checked:
+            with formats.open_text(self.path, self.encoding, errors="replace") as lines:
+                _check_quotes(lines, self.separator, self._skips)
+            self._quotes_checked = True
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
-        last = self.names[-1]
-        end = arrow.array([], arrow.string())
         with arrow_csv.open_csv(
             formats.open_bytes(self.path),
             arrow_csv.ReadOptions(
@@ -168,13 +163,9 @@ class Text(formats.Format):
                 newlines_in_values=True,
                 ignore_empty_lines=len(self.names) > 1,  # else a missing value
             ),
-            arrow_csv.ConvertOptions(column_types=self.types, include_columns=[*columns, last]),
+            arrow_csv.ConvertOptions(column_types=self.types, include_columns=columns),
         ) as batches:
-            for batch in batches:
-                end = batch.column(len(columns))[-1:]
-                yield batch.select([*range(len(columns))])
-        if compute.any(compute.ends_with(end, "\n")).as_py():  # an open quote takes all the rest
-            raise ValueError(f"a quotation mark may be missing: the last {last!r} has a line break")
+            yield from batches
 
     def _rows(self) -> Iterator[list[str]]:
         """:return: rows with spaces as or after separators, which pyarrow cannot read."""
@@ -235,12 +226,11 @@ def _is_svmlight(head: str) -> bool:
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 
 
-def _check_quotes(text: str, separator: str, skips: bool) -> None:
+def _check_quotes(lines: Iterable[str], separator: str, skips: bool) -> None:
     """:raise ValueError: for misplaced quotation marks, which would change strings."""
-    lines = io.StringIO(text)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=skips, strict=True)
     try:
-        list(reader)
+        deque(reader, maxlen=0)
     except csv.Error as error:
         hint = "close every quotation mark, and double quotation marks inside strings"
         raise ValueError(f"line {reader.line_num}: {error}: {hint}") from None

@@ -294,6 +294,14 @@ def test_a_pipe_is_no_table(folder, capsys):
     (folder / "pipe").unlink()
 
 
+def test_a_folder_of_other_files_is_not_deleted(folder, capsys):
+    (mine := folder / "other.npz.partial").mkdir()
+    (mine / "notes.txt").touch()
+    assert train(folder, "rows.csv", "--output", folder / "other.npz") == 2
+    assert "other.npz.partial holds other files than checkpoints: give" in capsys.readouterr().err
+    assert [*mine.iterdir()] == [mine / "notes.txt"]
+
+
 def test_numbers_that_may_be_classes_are_asked_about(folder, capsys):
     table = pandas.DataFrame({"a": range(60), "y": [n % 30 for n in range(60)]})
     table.to_csv(folder / "counts.csv", index=False)

@@ -36,6 +36,18 @@ def test_an_option_may_be_given_again():
     )
 
 
+@pytest.mark.parametrize(
+    "names", [["--"], ["---", "x"], ["-x"], ["-"], ["-99", "--"], ["--", "-9"]]
+)
+def test_advice_on_what_begins_with_a_dash_can_be_typed(names):
+    """Such as --na-values -- for cells of dashes, which is another option without its =."""
+    parser = Parser()
+    cli.shared.add_arguments(parser)
+    advice = in_shell(f"give na_values={names} if they mean a missing value")
+    args = parser.parse_args(shlex.split(advice)[1:-6])
+    assert args.na_values == names
+
+
 @pytest.mark.parametrize("sign", [",", ".", " ", "'", '"', "\t"])
 def test_advice_on_a_sign_is_what_the_option_takes(sign):
     parser = Parser()
@@ -192,7 +204,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys, mon
     # A hinge takes no order.
     monkeypatch.setitem(BSVMClassifier.__init__.__kwdefaults__, "loss", "auto")
     assert train_mixed(mixed, "--impute") == 0
-    told = "medians replace 7 missing values, and the columns a missing mark them\n"
+    told = "medians replace 7 missing values; columns of 0 and 1 mark those in a\n"
     out = capsys.readouterr().out
     assert told in out and "classes 'low', 'medium', 'high':" in out
     model, output = mixed / "m.npz", mixed / "p.csv"

@@ -9,7 +9,7 @@ import pytest
 from comparisons import Reader
 
 from gpflow_bsvm import cli
-from gpflow_bsvm.compare import page
+from gpflow_bsvm.compare import page, report
 from gpflow_bsvm.compare.protocol import Comparison
 
 FAST = ["--target", "kind", "--folds", "2", "--num-inducing", "5", "--no-progress"]
@@ -87,10 +87,23 @@ def test_a_report_that_fails_costs_no_result(compare, tmp_path, capsys, monkeypa
     monkeypatch.setattr(page, "_wins", lambda sets: 1 / 0)
     assert compare() == 1
     line = one_line(capsys)
-    assert f"{tmp_path / 'out'} holds the results, but {tmp_path / 'page.html'} failed" in line
-    assert "ZeroDivisionError: division by zero" in line
+    assert f"cannot write {tmp_path / 'page.html'}: ZeroDivisionError: division by zero" in line
     assert json.loads((tmp_path / "out" / "results.json").read_text())["summary"]
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_disk_that_is_full_holds_no_results(compare, tmp_path, capsys, monkeypatch):
+    """After the error about the results, it was said that the folder holds them."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report, "write", full)
+    monkeypatch.setattr(page, "_wins", lambda sets: 1 / 0)
+    assert compare() == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert "error: cannot write results: [Errno 28]" in first
+    assert f"error: cannot write {tmp_path / 'page.html'}: Zero" in second
 
 
 def test_an_interrupt_leaves_a_page_of_what_is_done(compare, tmp_path):

@@ -108,7 +108,7 @@ def traits():
         ),
         "R's with commas": (
             "t.csv",
-            text(header='"a","b","y"', row=lambda a, b, y: f'"r{a}",{a},{b},"{y}"'),
+            text(header='"a","b","y"', row=lambda a, b, y: f'"r{a} {b}",{a},{b},"{y}"'),
             [],
             WORDS,
         ),

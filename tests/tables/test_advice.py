@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from tables_as_read import read, values
+from tables_as_read import read, table, values
 
 from gpflow_bsvm.files import Files
 from gpflow_bsvm.tables.reading import Reading
@@ -189,8 +189,42 @@ def test_a_quotation_mark_that_stays_open_in_a_long_file(tmp_path):
     """Rows behind it were lost without a word, as its column was dropped."""
     path = tmp_path / "t.csv"
     path.write_text("a,y,note\n" + "1,u,x\n2,v,x\n" * 100_000 + '3,u,"x\n4,v,x\n5,u,x\n')
-    with pytest.raises(ValueError, match=r"t\.csv: .* mark may be missing: the last 'note' has"):
+    with pytest.raises(ValueError, match=r"t\.csv: line 200004: unexpected end of data"):
         read(path, classes="auto", drop=["note"])
+
+
+@pytest.mark.parametrize("text", ["inf", "-Infinity", "1e400"])
+def test_what_is_not_finite_is_told_with_its_row(tmp_path, text):
+    """With `impute`, the error was about an argument, with a row of a part of the table."""
+    found = table(tmp_path, ["1", "2", "3", "4", "5", text])
+    with pytest.raises(ValueError, match=rf"t\.csv, row 5: '{text}' in column 'a' is not finite: "):
+        list(Files(found).pieces(4))
+    assert table(tmp_path, ["1", "2", text] * 2, na_values=[text]).holes == {"a": "row 2"}
+
+
+LATE = {
+    "open": ('3,u,"x\n4,v,"x"\n', "line 200003: ',' expected after"),  # two rows became one
+    "inside": ('3,u,"x" y\n', "line 200002: ',' expected after"),
+    "inside, behind spaces": ('3,u, "x" y\n', "line 200002: ',' expected after"),
+    "long": (f'3,u,"{"x" * 2**21}"\n', ".*field larger than field limit"),  # Arrow: straddling
+    "another encoding": ("3,\udcfc,x\n", "it is not utf-8: give its encoding, such as"),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_no_row_may_hold_is_told_behind_a_megabyte_too(tmp_path, name):
+    path, (late, message) = tmp_path / "t.csv", LATE[name]
+    note = ' "x"' if "spaces" in name else "x"
+    rows = f"1,u,{note}\n2,v,{note}\n" * 100_000
+    path.write_text("a,y,note\n" + rows + late, errors="surrogateescape")
+    with pytest.raises(ValueError, match=rf"t\.csv: {message}"):
+        read(path, classes="auto", drop=["note"])
+
+
+def test_an_unread_text_may_have_another_encoding(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,y,note\n" + b"1,u,x\n2,v,x\n" * 100_000 + b"3,u,\xfc\n")
+    assert read(path, classes="auto", drop=["note"]).rows == 200_001
 
 
 def test_quoted_texts_behind_spaces(tmp_path):
@@ -233,6 +267,30 @@ def test_numbers_that_training_had_otherwise_are_told(tmp_path):
     assert doubtful("5,1,1\n1,2,2\n") == []
     for told in ({"thousands": "."}, {"decimal": "."}, {"marks": None}):
         assert doubtful("5.399,5.399,5.399\n", **told) == []
+
+
+AS_IN_TRAINING = [
+    # rows in training, a row to be predicted, its number
+    (["1.234.567", "12.345"], "12.345", 12345),  # was read as 12.345
+    (["1.234,50", "3"], "3.456", 3456),
+    (['"1,234.5"', "12"], '"1,234"', 1234),  # was refused, as were these
+    (["1,5", "2"], '"12,345"', 12.345),
+    (["1,5", "2"], "1.5", 1.5),  # does not fit
+    (["1,5", "2"], "12.345", None),
+]
+
+
+@pytest.mark.parametrize("rows, new, number", AS_IN_TRAINING)
+def test_numbers_are_read_as_in_training(tmp_path, rows, new, number):
+    [column] = table(tmp_path, rows * 3, ";").columns.kinds
+    (tmp_path / "t.csv").write_text(f"a\n{new}\n")
+    told = Reading(features=["a"], words=[], marks={"a": column.mark})
+    if number is None:
+        with pytest.raises(ValueError, match=r"read in two ways such as .12\.345. .row 0."):
+            Table([str(tmp_path / "t.csv")], told)
+    else:
+        found = Table([str(tmp_path / "t.csv")], told)
+        assert values(found).tolist() == [[number]] and not found.in_doubt
 
 
 def test_numbers_against_the_option_are_told_as_such(tmp_path):

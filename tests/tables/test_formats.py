@@ -1,6 +1,8 @@
 """How tables are written: separators, headers, encodings, svmlight."""
 
 import gzip
+import os
+import sys
 
 import numpy as np
 import pytest
@@ -173,6 +175,20 @@ def test_lines_before_the_header_are_told(tmp_path, name):
         read(path)
     path.write_text(text[text.index("a") :] if name == "a sign" else "a" + text.partition("\na")[2])
     assert read(path, classes="auto").columns.features == ("a", "b")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are UTF-8 elsewhere")
+def test_a_name_of_a_file_that_is_not_utf8_is_told(tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff.csv")
+    path.write_text("a,y\n1,u\n2,v\n")
+    with pytest.raises(ValueError, match="the name of the file is not UTF-8: rename it"):
+        read(path)
+
+
+def test_an_index_beyond_all_integers_is_told_with_its_file(tmp_path):
+    (tmp_path / "t.svm").write_text("1 1:3\n2 4000000000:1\n")
+    with pytest.raises(ValueError, match=r"cannot read .*t\.svm: value too large"):
+        read(tmp_path / "t.svm")
 
 
 def test_values_of_columns_that_a_model_lacks_are_counted(tmp_path):

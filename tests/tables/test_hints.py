@@ -78,17 +78,37 @@ def test_identifiers_are_asked_about_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"), [("Yes,yes ,no", "Yes,yes "), ("é,e\u0301,e", "e\u0301,é"), ("Yes,no", "")]
+    ("labels", "told"),
+    [
+        ("Yes,yes ,no", "Yes,yes "),
+        ("é,e\u0301,e", "e\u0301,é"),
+        ("1,1.0,01,+1,2,2.5", "+1,01,1,1.0"),  # as of joined files
+        ("9007199254740993,9007199254740992", ""),
+        ("Yes,no", ""),
+    ],
 )
 def test_labels_that_may_be_one_class_are_told(tmp_path, labels, told):
     path = tmp_path / "t.csv"
     rows = "".join(f"{one},1\n{one},2\n" for one in labels.split(","))
     path.write_text(f"y,a\n{rows}", encoding="utf-8")
-    found = [line for line in read(path, classes="auto").notes() if "only in case" in line]
-    line = (
-        f"labels that differ only in case, spaces or encoding: {listed(map(repr, told.split(',')))}"
-    )
+    found = [line for line in read(path, classes="any").notes() if "differ only" in line]
+    line = f"labels that differ only in how they are written: {listed(map(repr, told.split(',')))}"
     assert found == [f"{line}; if they mean one class, write them alike"] * bool(told)
+
+
+LABELS_OF_NUMBERS = {
+    "numbers, decimal ','": (["1,5", "2", "3"], {}),
+    "true and false, as 1 and 0": (["TRUE", "FALSE", "TRUE"], {}),
+    "dates, as days since 1970": (["2020-01-31", "2020-02-01"], {"dates": ["y"]}),
+}
+
+
+@pytest.mark.parametrize("about", LABELS_OF_NUMBERS)
+def test_labels_of_a_regression_are_told_as_are_columns(tmp_path, about):
+    path, (texts, options) = tmp_path / "t.csv", LABELS_OF_NUMBERS[about]
+    path.write_text("a;y\n" + "".join(f"{number};{text}\n" for number, text in enumerate(texts)))
+    notes = read(path, **options).notes()
+    assert notes[-1] == f"labels, y: {about}"
 
 
 def test_texts_that_are_nowhere_are_told(tmp_path):

@@ -170,9 +170,11 @@ def test_errors_show_what_the_user_wrote(tmp_path):
         table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
     with pytest.raises(ValueError, match=r"cannot read .*t.csv: .* one character, .*, got '::'"):
         read(tmp_path / "t.csv", separator="::")
-    for signs in ({"decimal": ",", "thousands": ","}, {"decimal": ",."}, {"thousands": "''"}):
-        with pytest.raises(ValueError, match="must be two different characters, got "):
-            read(tmp_path / "t.csv", **signs)
+    same = {"decimal": ",", "thousands": ","}  # with -, a negative number would be positive
+    signs = same, {"decimal": ",."}, {"thousands": "''"}, {"thousands": "-"}, {"decimal": "5"}
+    for told in signs:
+        with pytest.raises(ValueError, match="must be two different signs, got "):
+            read(tmp_path / "t.csv", **told)
 
 
 def test_words_without_labels(tmp_path):
@@ -247,9 +249,27 @@ def test_a_label_may_read_as_a_missing_value_does(tmp_path):
     for options in ({}, {"na_values": ["NA"]}):
         found = read(path, classes="auto", words=["y"], **options)
         assert found.columns.classes == ["DE", "NA"] and found.holes == {"a": "row 0"}
+    path.write_text("a,y\n" + "1,FR\n1,DE\n2,\\N\n" * 3)
+    with pytest.raises(ValueError, match=r"'.*N' \(row 2\) .*give words=\['y'\] if it is a label"):
+        read(path, classes="auto")  # as databases write it
+    path.write_text("a,y\n1,FR\n1,DE\n2,  \n3,DE\n4,FR\n5,FR\n")
+    with pytest.raises(ValueError, match=r"the label is empty \(row 2"):  # it was a class
+        read(path, classes="auto")
+    assert read(path, classes="auto", words=["y"]).columns.classes == ["  ", "DE", "FR"]
     path.write_text("a,y\n1,\n1,DE\n2,NA\n")
     with pytest.raises(ValueError, match=r"the label is empty \(row 0"):
         read(path, classes="auto", words=["y"])
+
+
+@pytest.mark.parametrize("words", [["a=b"], ["a", "a=b"]])
+def test_names_may_hold_equal_signs(tmp_path, words):
+    """A model could not predict; with words in both columns, its features were 0 in all rows."""
+    one, path = ("u1", "v1") if "a" in words else (1, 2), tmp_path / "t.csv"
+    path.write_text("a,a=b,y\n" + f"{one[0]},w,u\n{one[1]},x,v\n" * 3)
+    found = read(path, classes="auto", words=True)
+    again = Table([str(path)], Reading(features=found.columns.features, words=words, marks={}))
+    assert "a=b=w" in again.columns.features
+    np.testing.assert_array_equal(values(again), values(found))
 
 
 def test_a_name_of_two_columns_is_told_with_what_works(tmp_path):

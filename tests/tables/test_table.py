@@ -30,7 +30,6 @@ NUMBERS = {
     "both told": (["1\u00a0234,5", "9"], {"thousands": " ", "decimal": ","}, [1234.5, 9]),
     "missing": (["?", "1", "NA", "-", "", "2"], {}, [np.nan, 1, np.nan, np.nan, np.nan, 2]),
     "told missing": (["-999", "1", "2", "3", "4", "5"], {"na_values": ["-999"]}, [np.nan, 1]),
-    "infinite": (["inf", "1", "2", "3", "4", "5"], {}, [np.inf, 1]),
     "truth": (["True", "false", " TRUE ", "true", "", "FALSE"], {}, [1, 0, 1, 1, np.nan, 0]),
     "days": (["1970-01-02", "1970-01-03 12:00"] * 3, {"dates": ["a"]}, [1, 2.5]),
     "times": (["6:00", "12:00"] * 3, {"dates": ["a"]}, [0.25, 0.5]),
