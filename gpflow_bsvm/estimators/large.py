@@ -116,19 +116,10 @@ class Survey(NamedTuple):
         :return: a scaler fitted to the statistics of all rows.
         """
         inputs.refuse_overflow(self.var.T, "column {} of X is so large that its variance")
-        weights = self.weights[:, None] * factors
-        weight = weights.sum()
-        mean = (weights * self.mean).sum(axis=0) / weight
-        var = (weights * (self.var + (self.mean - mean) ** 2)).sum(axis=0) / weight
-        scaler = StandardScaler()
-        scaler.n_features_in_ = len(mean)
-        scaler.n_samples_seen_ = np.float64(weight)
-        scaler.mean_ = mean
-        scaler.var_ = var
-        rounding = weight * np.finfo(float).eps  # constant columns: scikit-learn's rule
-        constant = var <= rounding * var + (rounding * mean) ** 2
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(var))
-        return scaler
+        weights = (self.weights[:, None] * factors)[:, 0] / 2
+        spread = np.sqrt(self.var)
+        rows = np.concatenate([self.mean - spread, self.mean + spread])  # of the same variance
+        return StandardScaler().fit(rows, sample_weight=np.concatenate([weights, weights]))
 
 
 def survey(source: Source, seed: int, classes: bool = True) -> Survey:
