@@ -213,7 +213,7 @@ def scale_two_values(scaler: StandardScaler, X: Any) -> None:
     if scipy.sparse.issparse(X):
         low, high = (end.toarray().reshape(-1) for end in (X.min(axis=0), X.max(axis=0)))
         others = X.indices[(X.data != 0) & (X.data != (low + high)[X.indices])]
-        two = (low * high == 0) & (np.bincount(others, minlength=X.shape[1]) == 0)
+        two = np.bincount(others, minlength=X.shape[1]) == 0
     else:
         low, high = X.min(axis=0), X.max(axis=0)
         two = ((low == X) | (high == X)).all(axis=0)

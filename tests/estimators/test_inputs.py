@@ -22,7 +22,13 @@ def columns():
     )
 
 
-@pytest.mark.parametrize("form", [np.asarray, csr_matrix, csr_array])
+def with_stored_zeros(X):
+    sparse = csr_matrix(np.where(X == 0, np.inf, X))
+    sparse.data[np.isinf(sparse.data)] = 0.0
+    return sparse
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix, csr_array, with_stored_zeros])
 def test_two_values_are_two_apart(form):
     X = columns()
     scaler = inputs.make_scaler(form(X), np.ones(len(X)))

@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.estimators import specification
+from gpflow_bsvm.estimators import choice, specification
 from gpflow_bsvm.estimators.inputs import merge_equal
+from gpflow_bsvm.estimators.training import initial_model
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +198,15 @@ def test_bad_kernels_and_rows(cancer):
     bad[3, 4] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         gb.BSVMClassifier(kernel="linear").fit(scipy.sparse.csr_matrix(bad), y)
+
+
+def test_a_linear_kernel_has_no_scale(cancer):
+    X, y = cancer
+    rows = X[:30] / X.max(axis=0), y[:30, None] * 1.0, np.ones(30)
+    given = {"kernel": gpflow.kernels.Linear(), "num_inducing": 2, "learn_kernel": False}
+    spec = specification.Specification(2, "levels", 2.0, **given)
+    model = initial_model(spec, rows).model
+    before = [variable.numpy() for variable in model.variables]
+    choice.choose_scale(spec, model, rows)
+    for variable, value in zip(model.variables, before):
+        np.testing.assert_array_equal(variable, value)
