@@ -124,7 +124,8 @@ def _look_at_files(args: argparse.Namespace) -> None:
     for name in files:
         shared.read_table(shared.find_and_show(name), args)
     of_numbers = {*args.data} <= {*DEFAULT_NUMBERS}
-    args.task = args.task or shared.TASKS[of_numbers]
+    classes, numbers = shared.TASKS
+    args.task = args.task or (numbers if of_numbers else classes)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
     try:

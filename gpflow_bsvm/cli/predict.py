@@ -151,9 +151,10 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     size = max(1, min(PART_ROWS, _PART_VALUES // len(rows.features)))
     written = 0
     gaps = 0
+    progress = False if args.no_progress else None
     with (
         whole_file(args.output) as file,
-        progress_bar(rows.known_rows, "predict", False if args.no_progress else None, "row") as bar,
+        progress_bar(rows.known_rows, "predict", progress, "row") as bar,
         closed_at_end(rows.pieces(size)) as pieces,
     ):
         for piece in pieces:

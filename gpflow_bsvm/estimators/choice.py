@@ -190,11 +190,11 @@ def _choose_candidate(
     fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
     if fixed and not many and spec.kernel is None and spec.learn_kernel:
         is_hinge = best.loss == fixed[0].loss
-        other = trials
+        compared = trials
         if is_hinge:
-            other = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
-        leader = other(best)
-        found = other(fixed[0])
+            compared = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
+        leader = compared(best)
+        found = compared(fixed[0])
         enough = found.lead(leader) > -NOT_LEARNED if is_hinge else found.is_worth(leader)
         best = fixed[0] if enough else best
     if best.loss != first.loss and best.learned:

@@ -262,7 +262,8 @@ def steeper(
     told = Held()  # the warnings of the fit that is kept
     densities = HeldOut(*left_out_log_densities(model, rows))
     steep = spec._replace(penalty=STEEPER * spec.penalty)
-    for factor in (1.0, SHORTER) if spec.learn_kernel and not is_learned else (1.0,):
+    may_shorten = spec.learn_kernel and not is_learned
+    for factor in (1.0, SHORTER) if may_shorten else (1.0,):
         other = copied(model)
         other.likelihood.penalty.assign(steep.penalty)
         for scale in lengthscales(other):

@@ -34,7 +34,8 @@ class HeldOut(NamedTuple):
         """
         difference = self.log_density - other.log_density
         gain = self.weight @ difference
-        error = np.sqrt(np.square(self.weight * (difference - gain / self.weight.sum())).sum())
+        mean = gain / self.weight.sum()
+        error = np.sqrt(np.square(self.weight * (difference - mean)).sum())
         gain += errors * (self._if_wrong() - other._if_wrong())
         return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
 

@@ -188,5 +188,6 @@ class LinearBSVM(BSVM):
         if not 0 < level < 1:
             raise ValueError(f"level must be in (0, 1), got {level}")
         mean, covariance = self.weights()
-        reach = norm.ppf(0.5 + level / 2) * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).T
+        deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).T
+        reach = norm.ppf(0.5 + level / 2) * deviation
         return mean - reach, mean + reach

@@ -114,7 +114,8 @@ def margin(model: Model, X: Any) -> AnyNDArray:
     """
     check_one_label(model.likelihood, model.q_shape[0])
     p = with_both_classes(predict_probabilities(model, X))
-    return np.diff(np.partition(p, -2, axis=1)[:, -2:])[:, 0]
+    largest = np.partition(p, -2, axis=1)
+    return np.asarray(largest[:, -1] - largest[:, -2])
 
 
 @in_units_of_y(of_variance)

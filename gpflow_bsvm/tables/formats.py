@@ -130,9 +130,10 @@ class SVMLight(Format):
         try:
             self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
         except ValueError as error:
-            hint = ": labels and values must be numbers; words need CSV or Parquet"
             why = str(error).rstrip(".")
-            raise ValueError(why + hint * ("sorted" not in why)) from error
+            if "sorted" not in why:
+                why += ": labels and values must be numbers; words need CSV or Parquet"
+            raise ValueError(why) from error
         self.path = path
         self.num_rows = len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
@@ -210,7 +211,8 @@ def named(path: str) -> Iterator[None]:
         if isinstance(error, UnicodeEncodeError):
             why = "the name of the file is not UTF-8: rename it"
         elif isinstance(error, UnicodeError):
-            name, *_ = *re.findall(r"(?i)utf-?\d+", why), "of this encoding"
+            found = re.search(r"(?i)utf-?\d+", why)
+            name = found[0] if found else "of this encoding"
             why = f"it is not {name}: give its encoding, such as encoding='cp1252' on Windows"
         hint = "; a closing quotation mark may be missing" if isinstance(error, csv.Error) else ""
         raise ValueError(f"cannot read {path}: {why}{hint}") from error
