@@ -9,6 +9,7 @@ from typing import Any
 
 from ..atomic import read_archive, whole_file
 from ..optional import require
+from ..tables.formats import Format
 from ..tables.paths import ROW_NAMES, listed, shortened, with_nearest
 from ..tables.reading import Reading
 from ..tables.table import Table
@@ -47,34 +48,69 @@ def add_to(subparsers: Any) -> None:
 
 def _predict(args: argparse.Namespace) -> int:
     paths = shared.find_and_show(args.data)
+    _check_arguments(args, paths)
+    features, known = _of_training(args.model)
+    table = _read_table(paths, features, known, shared.options(args))
+    _look_at_files(table.files, args.id)
+    _show_differences(table, known, args.id)
+    shared.import_quietly()
+    from .. import load
+    from ..files import Files
+
+    number = _write(load(args.model), Files(table), args)
+    show(f"{number} rows written to {args.output}")
+    return 0
+
+
+def _check_arguments(args: argparse.Namespace, paths: list[str]) -> None:
     if not args.model.is_file():
         raise ValueError(f"there is no file {args.model}: give the MODEL written by train")
     shared.check_output(args.output, [*paths, args.model])
     if not args.output.name.endswith(".csv"):
         raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
-    if (key := args.id) is not None and (key in ("label", *_NUMBERS) or key.startswith("p(")):
+    if args.id in ("label", *_NUMBERS) or str(args.id).startswith("p("):
         raise ValueError(
-            f"--id {key} is also the name of a column of predictions: rename it in the table"
+            f"--id {args.id} is also the name of a column of predictions: rename it in the table"
         )
-    features, known = _of_training(args.model)
-    given = shared.options(args)
+
+
+def _read_table(
+    paths: list[str], features: list[str], known: dict[str, Any], given: dict[str, Any]
+) -> Table:
+    """:return: the table, read as in training except for the options that are given again."""
     if "na_values" in given:
         given["na_values"] = [*known.get("na_values", ()), *given["na_values"]]
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: in training, these columns held numbers")
-    told = _not_given(known, given) | given
+    signs = {"decimal", "thousands"}  # each is meaningful only with the other
+    said = {*given} | (signs if signs & {*given} else set())
+    kept = {name: one for name, one in known.items() if name not in said}
+    of_file = {name: kept.pop(name) for name in shared.OF_FILE if name in kept}
+    if told := _in_words({name: one for name, one in kept.items() if name in shared.KEPT}):
+        show(shared.in_shell(f"read as in training: {told}"))
     try:
-        table = Table(paths, Reading(features=features, **told))
+        return Table(paths, Reading(features=features, **kept | given))
     except ValueError as error:
-        raise ValueError(f"{error}{_to_repeat(known, given)}") from error
-    for file in table.files:
-        if key is not None:
-            if key not in file.columns:
-                raise ValueError(f"file {file.path} lacks {with_nearest([key], file.columns)}")
-            if file.names.count(key) > 1:
-                raise ValueError(f"{file.path} has several columns {key!r}: rename all but one")
+        hint = f"; training had {_in_words(of_file)}: repeat options that also apply here"
+        raise ValueError(f"{error}{hint if of_file else ''}") from error
+
+
+def _in_words(options: dict[str, Any]) -> str:
+    return " ".join(f"{name}={one!r}" for name, one in options.items())
+
+
+def _look_at_files(files: list[Format], key: Any) -> None:
+    """:raise ValueError: unless each file has one column of the name `key`, if given."""
+    for file in files:
+        if key is not None and key not in file.columns:
+            raise ValueError(f"file {file.path} lacks {with_nearest([key], file.columns)}")
+        if file.names.count(key) > 1:
+            raise ValueError(f"{file.path} has several columns {key!r}: rename all but one")
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
+
+
+def _show_differences(table: Table, known: dict[str, Any], key: str | None) -> None:
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
         show(f"not used: {shortened(unused)}")
     if (ROW_NAMES in table.left_out) != (ROW_NAMES in known.get("marks", {})):
@@ -84,13 +120,6 @@ def _predict(args: argparse.Namespace) -> int:
             f"numbers with three digits after each point, unlike in training: {listed(doubtful)}; "
             "if 1.234 means 1234, give --thousands ."
         )
-    shared.import_quietly()
-    from .. import load
-    from ..files import Files
-
-    number = _write(load(args.model), Files(table), args)
-    show(f"{number} rows written to {args.output}")
-    return 0
 
 
 def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
@@ -121,23 +150,6 @@ def _plain(node: Any) -> Any:
     if isinstance(node, dict) and "pairs" in node:
         return {name: _plain(value) for name, value in node["pairs"]}
     return [_plain(item) for item in node["items"]] if isinstance(node, dict) else node
-
-
-def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """:return: the stored options that are not given again, after printing them."""
-    signs = {"decimal", "thousands"}  # each is meaningful only with the other
-    said = {*given, *shared.OF_FILE} | (signs if signs & {*given} else set())
-    rest = {name: one for name, one in known.items() if name not in said}
-    if told := [f"{name}={one!r}" for name, one in rest.items() if name in shared.KEPT]:
-        show(shared.in_shell(f"read as in training: {' '.join(told)}"))
-    return rest
-
-
-def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
-    """:return: advice to repeat options given in training; "" if none were given."""
-    lacking = {*known} - {*given}
-    told = [f"{name}={known[name]!r}" for name in shared.OF_FILE if name in lacking]
-    return f"; training had {' '.join(told)}: repeat options that also apply here" if told else ""
 
 
 def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
