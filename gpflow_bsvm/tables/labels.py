@@ -69,18 +69,18 @@ def spelled_alike(labels: Iterable[Any]) -> list[str]:
     return [label for group in groups.values() if len(group) > 1 for label in group]
 
 
-def as_written(texts: Iterable[str]) -> list[Any]:
+def as_written(labels: Iterable[Any]) -> list[Any]:
     """
-    :return: the sorted labels: as integers, or else as floats, if Python would write all of them
-        like this; or else as strings (such as 007, 1e3, +1 and true).
+    :return: the sorted labels: strings as integers, or else as floats, if Python would write all
+        of them like this; or else as strings (such as 007, 1e3, +1 and true).
     """
-    texts = list(texts)
+    labels = list(labels)
     for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            numbers = [kind(text) for text in texts]
-            if [str(one) for one in numbers if abs(one) < 2**63] == texts:
+        with contextlib.suppress(ValueError, OverflowError):
+            numbers = [kind(label) for label in labels]
+            if [str(one) for one in numbers if abs(one) < 2**63] == labels:
                 return sorted(numbers)
-    return sorted(texts)
+    return sorted(labels, key=lambda one: (isinstance(one, str), one))
 
 
 def class_list(classes: Any, distinct: bool = True) -> list[Any]:

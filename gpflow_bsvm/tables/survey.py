@@ -178,21 +178,21 @@ class Survey:
         values = [value for value in self.seen if value not in self._lost]
         if is_a(self.kind, DATES):
             raise self._of_dates(values)
-        if not self._told:
-            if is_a(self.kind, NUMBERS):
-                mark = TRUTH if is_a(self.kind, "bool") else self._known
-                return Column(self.name, mark=mark, missing=self.missing)
-            if not is_a(self.kind):
-                raise self._refusal(f"{self.kind}, but numbers or words are needed", [])
-            if self.fitting:
-                return self._number(comma, point)
-            if as_truth(_array(values)) is not None:
-                if self._reading.marks is not None and self._known != TRUTH:
-                    how = "convert them to numbers, as in training, "
-                    raise self._refusal(TRUTH, values[:1], how)
-                return Column(self.name, mark=TRUTH, missing=self.missing)
+        if self._told:
+            return self._of_words()
+        if is_a(self.kind, NUMBERS):
+            mark = TRUTH if is_a(self.kind, "bool") else self._known
+            return Column(self.name, mark=mark, missing=self.missing)
+        if not is_a(self.kind):
+            raise self._refusal(f"{self.kind}, but numbers or words are needed", [])
+        if self.fitting:
+            return self._number(comma, point)
+        if as_truth(_array(values)) is None:
             self._check_words(values)
-        return self._of_words()
+            return self._of_words()
+        if self._reading.marks is not None and self._known != TRUTH:
+            raise self._refusal(TRUTH, values[:1], "convert them to numbers, as in training, ")
+        return Column(self.name, mark=TRUTH, missing=self.missing)
 
     def _days(self) -> Column:
         if self._order:
@@ -261,34 +261,35 @@ class Survey:
         """:raise ValueError: for dates, for numbers among words, and for numbers with units."""
         if _share(_DATES, texts) >= _MOST:
             raise self._of_dates(texts)
-        ways = possible()
-        words = self._as_words
         odd = texts
-        for way in ways:
+        for way in possible():
             odd = way.odd(_array(odd))  # in the end, those that fit none
-        numbers = [text for text in texts if text not in odd]
         if not odd:
-            way = next(one for one in ways if not one.odd(_array(numbers[:1])))
-            shown = [numbers[0], *way.odd(_array(numbers))[:1]]
-            if len(shown) > 1:
-                raise self._refusal("numbers that are written in several ways", shown)
-            told = "numbers that do not match the options decimal and thousands,"
-            raise self._refusal(told, shown, f"give decimal={way.decimal!r}, ")
+            raise self._of_numbers(texts)
+        words = self._as_words
         for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
             if not way.odd(_array(texts)):
                 what = f"numbers with {way.thousands!r} between thousands"
                 how = f"thousands={way.thousands!r}" + " with decimal=','" * (way.decimal == ",")
                 raise self._refusal(what, odd[:2], f"give {how}, {words}")
-        if (numbers or len(texts) >= _FEWEST_UNITS) and _share(_WITH_UNIT, odd) >= _MOST:
-            raise self._refusal(
-                "numbers with signs or units", odd[:2], f"write plain numbers, {words}"
-            )
-        if numbers:
+        has_numbers = len(odd) < len(texts)
+        if (has_numbers or len(texts) >= _FEWEST_UNITS) and _share(_WITH_UNIT, odd) >= _MOST:
+            how = f"write plain numbers, {words}"
+            raise self._refusal("numbers with signs or units", odd[:2], how)
+        if has_numbers:
             first = {self.seen[text] for text in odd} == {*range(len(odd))}
             how = "delete the first rows if they belong to the header, " * first
-            raise self._refusal(
-                "numbers and words", odd[:_MOST_ODD], how + self._as_missing(odd) + words
-            )
+            how += self._as_missing(odd) + words
+            raise self._refusal("numbers and words", odd[:_MOST_ODD], how)
+
+    def _of_numbers(self, texts: list[str]) -> ValueError:
+        """:return: an error; each string is a number, but no spelling fits all of them."""
+        way = next(one for one in possible() if not one.odd(_array(texts[:1])))
+        shown = [texts[0], *way.odd(_array(texts))[:1]]
+        if len(shown) > 1:
+            return self._refusal("numbers that are written in several ways", shown)
+        told = "numbers that do not match the options decimal and thousands,"
+        return self._refusal(told, shown, f"give decimal={way.decimal!r}, ")
 
     @property
     def _as_words(self) -> str:
@@ -338,44 +339,44 @@ class Survey:
             order of their type.
         :raise ValueError: for a missing label, too many labels, or regression targets.
         """
-        told = self.name in self._reading.told_words  # then every text is a label
-        blank = [one for one in self.seen if str(one).isspace()]
-        gap = self.gap((None, "") if told else (*self.missing_values(of_words=True), *blank))
+        self._check_labels()
+        labels = as_written(self.seen)
         what = f"column {self.name!r}"
-        if gap is not None:
-            raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")
-        for one in () if told else self.seen:
-            label = f"the label {one!r} ({self.place(one)}) in {what}"
-            if one in self.missing and one not in ("-", "."):
-                how = f"drop such rows, or give words=[{self.name!r}] if it is a label"
-                raise ValueError(f"{label} may mean a missing label: {how}")
-            if one in ("-0", "-0.0"):
-                raise ValueError(f"{label} is a negative zero, another class than 0: write 0")
-        if self.many:
-            raise ValueError(
-                f"{what} holds more than {MOST_CLASSES} different values, too many for classes; is "
-                "target the right column?"
-            )
-        texts = all(isinstance(one, str) for one in self.seen)
-        labels = (
-            as_written(self.seen)
-            if texts
-            else sorted(self.seen, key=lambda one: (isinstance(one, str), one))
-        )
         self.order = [label for label in self.order if label in self.seen]
         if len(self.order) == len(labels):
             labels = self.order
         elif self.order:
             raise ValueError(f"{what} is an ordered category in some files only")
-        sure = self._reading.classes == "any"
-        check_are_classes(labels, self.rows, what, () if sure else labels)
-        whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)
-        if whole:
+        check_are_classes(labels, self.rows, what, () if self._reading.classes == "any" else labels)
+        if all(isinstance(one, str) or one == np.floor(one) for one in labels):
             return labels
-        if texts:
+        if all(isinstance(one, str) for one in self.seen):
             return [*map(str, labels)]
         kind = getattr(self.kind, "value_type", self.kind)  # a shorter float has fewer digits
         return list(as_text(arrow.array(np.array(labels, kind.to_pandas_dtype()))).to_pylist())
+
+    def _check_labels(self) -> None:
+        told = self.name in self._reading.told_words  # then every text is a label
+        blank = [one for one in self.seen if str(one).isspace()]
+        gap = self.gap((None, "") if told else (*self.missing_values(of_words=True), *blank))
+        if gap is not None:
+            what = f"({gap}, column {self.name!r})"
+            raise ValueError(f"the label is empty {what}; drop such rows first")
+        for label in () if told else self.seen:
+            self._check_label(label)
+        if self.many:
+            raise ValueError(
+                f"column {self.name!r} holds more than {MOST_CLASSES} different values, too many "
+                "for classes; is target the right column?"
+            )
+
+    def _check_label(self, label: Any) -> None:
+        shown = f"the label {label!r} ({self.place(label)}) in column {self.name!r}"
+        if label in self.missing and label not in ("-", "."):
+            how = f"drop such rows, or give words=[{self.name!r}] if it is a label"
+            raise ValueError(f"{shown} may mean a missing label: {how}")
+        if label in ("-0", "-0.0"):
+            raise ValueError(f"{shown} is a negative zero, another class than 0: write 0")
 
 
 def _array(texts: Sequence[str]) -> Any:
