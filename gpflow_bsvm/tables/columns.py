@@ -199,16 +199,13 @@ class Columns:
         """
         there = Counter(names)
         own = {*self.read}
-        lost = [name for name in self.read if name not in there]
-        more = [name for name in own_columns(names) if exactly and name not in own]
-        twice = [name for name in self.read if there[name] > 1]
         read = f"columns {shortened(self.read)} are read"
-        if lost:
+        if lost := [name for name in self.read if name not in there]:
             others = "" if lost in ([self.target], self.read) else f"; {read}"
             raise ValueError(f"{where} lacks {with_nearest(lost, names)}{others}")
-        if more:
+        if more := [name for name in own_columns(names) if exactly and name not in own]:
             raise ValueError(f"{where} also has {shortened(more)}; {read}")
-        if twice:
+        if twice := [name for name in self.read if there[name] > 1]:
             free = exactly and not {*twice} & {self.target, self.weight}
             drop = f", or drop={twice!r} to leave all of them out" if free else ""
             raise ValueError(

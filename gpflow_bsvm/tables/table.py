@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,9 +97,8 @@ class Table:
     def _check_options(self) -> None:
         """:raise ValueError: for options that name missing columns or contradict each other."""
         reading = self._reading
-        path = self.files[0].path
-        features = {*(reading.features or ())}
-        if both := sorted({*reading.drop} & {*features, reading.target, reading.weight}):
+        kept = {*(reading.features or ()), reading.target, reading.weight}
+        if both := sorted({*reading.drop} & kept):
             raise ValueError(
                 f"drop={both!r}: columns that are read as features, target or weight cannot be "
                 "left out"
@@ -109,8 +108,8 @@ class Table:
             given |= {"words": reading.told_words, "drop": reading.drop}
         for option, names in given.items():
             if lost := sorted({*names} - {*self.names}):
-                shown = with_nearest(lost, self.names)
-                raise ValueError(f"{option}=[...] names columns that {path} lacks: {shown}")
+                lacks = f"{self.files[0].path} lacks: {with_nearest(lost, self.names)}"
+                raise ValueError(f"{option}=[...] names columns that {lacks}")
 
     def _look(self, names: Sequence[Any]) -> None:
         """Inspect columns, in all rows if necessary; report errors in the first rows at once."""
@@ -198,28 +197,11 @@ class Table:
             shown = [column.name] if column.words is None else [*map(short, column.words)]
             kinds.setdefault(column.about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
-        lines += self._of_oddities()
-        others = [one for file in self.files for one in file.left_out]
-        lines += [f"left out: {one}" for one in dict.fromkeys((*self._unnamed(), *others))]
+        lines += [*self._of_oddities(), *self._of_left_out()]
         if self._begins_with_values(self._reading):
             first = listed(self.names, 12)
             lines.append(f"the first row names the columns, {first}; if not, give names=[...]")
-        if self.columns.target is not None:
-            classes = shortened(self.columns.classes or (), 12) or self.columns.about_labels
-            lines.append(f"labels, {self.columns.target}: {classes}")
-        if alike := spelled_alike(self.columns.classes or ()):
-            which = f"labels that differ only in how they are written: {shortened(alike, 12)}"
-            lines.append(f"{which}; if they mean one class, write them alike")
-        seen = [str(value) for one in self._seen.values() for value in one.seen]
-        texts = arrow.array(seen, "string")
-        given = [text for text in self._reading.na_values or () if text]
-        if lost := [text for text in given if not without(texts, [text]).null_count]:
-            lines.append(f"no column has these values: na_values={lost!r}")
-        different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
-        constant = [name for name, one in different.items() if len(one) == 1 and None not in one]
-        if constant:
-            out = f"leave it out with drop={constant!r}"
-            lines.append(f"constant, without information: {listed(constant)}; {out}")
+        lines += [*self._of_labels(), *self._of_values()]
         if X is not None and len(X) >= _FEWEST_COUNTED and (keys := self._keys(X)):
             out = f"if this is a row number or an identifier, leave it out with drop={keys!r}"
             lines.append(f"different in each row: {listed(keys)}; {out}")
@@ -233,6 +215,34 @@ class Table:
         ways = {name: self._seen[name].fitting for name in points}
         found = [name for name, fitting in ways.items() if PLAIN in fitting and in_doubt(fitting)]
         return [] if marks is None else [name for name in found if marks.get(name) != GROUPED]
+
+    def _of_left_out(self) -> list[str]:
+        lost = {*self.left_out}
+        names = [numbered for file in self.files for numbered in enumerate(file.columns, 1)]
+        unnamed = [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]
+        others = [one for file in self.files for one in file.left_out]
+        return [f"left out: {one}" for one in dict.fromkeys((*unnamed, *others))]
+
+    def _of_labels(self) -> Iterator[str]:
+        classes = self.columns.classes or ()
+        if self.columns.target is not None:
+            shown = shortened(classes, 12) or self.columns.about_labels
+            yield f"labels, {self.columns.target}: {shown}"
+        if alike := spelled_alike(classes):
+            which = f"labels that differ only in how they are written: {shortened(alike, 12)}"
+            yield f"{which}; if they mean one class, write them alike"
+
+    def _of_values(self) -> Iterator[str]:
+        seen = [str(value) for one in self._seen.values() for value in one.seen]
+        texts = arrow.array(seen, "string")
+        given = [text for text in self._reading.na_values or () if text]
+        if lost := [text for text in given if not without(texts, [text]).null_count]:
+            yield f"no column has these values: na_values={lost!r}"
+        different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
+        constant = [name for name, one in different.items() if len(one) == 1 and None not in one]
+        if constant:
+            out = f"leave it out with drop={constant!r}"
+            yield f"constant, without information: {listed(constant)}; {out}"
 
     def _of_oddities(self) -> list[str]:
         numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]
@@ -256,8 +266,3 @@ class Table:
         found = {self.columns.features[place] for place in whole}
         keys = {name for name in words if len(self._seen[name].seen) == self.rows} | found - dates
         return [column.name for column in self.columns.kinds if column.name in keys]
-
-    def _unnamed(self) -> list[str]:
-        lost = {*self.left_out}
-        names = [numbered for file in self.files for numbered in enumerate(file.columns, 1)]
-        return [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]
