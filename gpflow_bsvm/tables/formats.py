@@ -121,35 +121,23 @@ class SVMLight(Format):
     """A LIBSVM file, "label index:value ...". Its columns are the label y, and x0, x1, ..."""
 
     def __init__(self, path: str, reading: Reading) -> None:
+        self.path = path
         content = open_bytes(path).read()
         rows = (line.split(b"#")[0].split(None, 1) for line in io.BytesIO(content))
         fields = [row for row in rows if row]
         self._labels = [row[0].decode() for row in fields]
-        grouped = any(row[1:] and row[1].startswith(b"qid:") for row in fields)
-        left_out = ["qid, the groups of rows"] * grouped
-        try:
-            self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
-        except ValueError as error:
-            why = str(error).rstrip(".")
-            if "sorted" not in why:
-                why += ": labels and values must be numbers; words need CSV or Parquet"
-            raise ValueError(why) from error
-        self.path = path
         self.num_rows = len(self._labels)
+        grouped = any(row[1:] and row[1].startswith(b"qid:") for row in fields)
+        self.left_out = ["qid, the groups of rows"] * grouped
+        self.X = _sparse(content)
         self._first = int(self.X[:, [0]].nnz == 0)
-        self._last = self.X.shape[1] - 1
+        asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
+        known = [name[0] for name in asked if name]
         if reading.is_prediction:
             self._check_indices(reading.features or ())
-        asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
-        more = [name[0] for name in asked if name]
-        own = [f"x{number}" for number in range(self._first, self.X.shape[1])]
-        self.names = [*dict.fromkeys(("y", *own, *more))]
-        counts = dict(zip(own, self.X.getnnz(axis=0)[self._first :].tolist()))
-        known = {*more} if reading.is_prediction else {*own}
-        if lost := {name: count for name, count in counts.items() if count and name not in known}:
-            which = f"columns that the model does not have, {listed([*lost])}"
-            left_out.append(f"{sum(lost.values())} values of {which}")
-        self.left_out = left_out
+            self.left_out += self._of_unknown(known)
+        own = (f"x{number}" for number in range(self._first, self.X.shape[1]))
+        self.names = [*dict.fromkeys(("y", *own, *known))]
         self.X.resize(self.num_rows, max(int(name[1:] or 0) for name in self.names) + 1)
         told = self.names if reading.na_values else (*reading.told_words, *reading.dates)
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
@@ -160,12 +148,20 @@ class SVMLight(Format):
         number = len(known)
         here = self._first
         there = 1 - here
-        shifted = here == 0 or self._last == number  # a file may lack the values of x0
+        shifted = here == 0 or self.X.shape[1] == number + 1  # a file may lack the values of x0
         if known == [*range(there, number + there)] and shifted:
             raise ValueError(
                 f"the indices of {self.path} count from {here}, but in the training file "
                 f"from {there}: count as in training"
             )
+
+    def _of_unknown(self, known: Collection[str]) -> list[str]:
+        """:return: a note on values in other columns, if there are any."""
+        counts = {f"x{n}": count for n, count in enumerate(self.X.getnnz(axis=0).tolist())}
+        lost = [name for name, count in counts.items() if count and name not in known]
+        values = sum(counts[name] for name in lost)
+        which = f"columns that the model does not have, {listed(lost)}"
+        return [f"{values} values of {which}"] if lost else []
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         places = [int(name[1:]) for name in columns if name != "y"]
@@ -174,6 +170,16 @@ class SVMLight(Format):
             y = self._labels[start : start + size]
             cells = [y if name == "y" else next(X) for name in columns]
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
+
+
+def _sparse(content: bytes) -> Any:
+    try:
+        return datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)[0]
+    except ValueError as error:
+        why = str(error).rstrip(".")
+        if "sorted" not in why:
+            why += ": labels and values must be numbers; words need CSV or Parquet"
+        raise ValueError(why) from error
 
 
 def open_bytes(path: str) -> Any:

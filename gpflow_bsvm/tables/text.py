@@ -63,11 +63,7 @@ class Text(formats.Format):
         self.path = path
         self.encoding = encoding
         names = reading.names
-        separator = _SPELLED.get(reading.separator or "", reading.separator)
-        if separator and len(separator) > 1:
-            raise ValueError(
-                f"a separator must be one character, 'tab' or 'space', got {separator!r}"
-            )
+        separator = _told_separator(reading)
         if said := _SAID.match(head):
             separator = separator or said[1]
             head = head[said.end() :]
@@ -80,22 +76,21 @@ class Text(formats.Format):
         body = "\n".join(head.split("\n")[header:])
         self.header = bool(said) + header
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
-        if reading.names is None:
+        if names is None:
             quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as R writes
             self._check_header(rows, quoted)
-        fields = self._bare_fields(body)
-        # The first space belongs to the separator; others belong to the text, except before quotes.
-        self._spaced = fields != [] and all(field.startswith(" ") for field in fields)
+        self._spaced = self._has_spaces(body)
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
 
-    def _bare_fields(self, text: str) -> list[str]:
-        """:return: nonempty fields after a separator; a quoted field is reduced to one "."""
+    def _has_spaces(self, text: str) -> bool:
+        """:return: True if a space after every separator belongs to it, and not to the text."""
         sign = re.escape(self.separator)
         bare = re.sub(rf'(?m)((?:^|{sign}) *)"(?:[^"]|"")*"', r'\1"', text)
         lines = bare.split("\n")[:_HEAD_LINES]
-        return [field for line in lines for field in line.split(self.separator)[1:] if field]
+        fields = [field for line in lines for field in line.split(self.separator)[1:] if field]
+        return fields != [] and all(field.startswith(" ") for field in fields)
 
     def _begin_with_names(self, rows: list[list[str]], quoted: bool) -> bool:
         """:return: True if it is certain that rows begin with R's row names."""
@@ -127,15 +122,20 @@ class Text(formats.Format):
                 f"with the names of all {len(names)} columns; if not, put a letter before each"
             )
         if rows and all(len(row) == len(names) + 1 for row in rows):
-            ended = not any(row[-1] for row in rows)  # lines end with a separator
-            if not ended and not self._begin_with_names(rows, quoted):
-                raise ValueError(
-                    f"the rows of {self.path} have one more field than the first line: quote "
-                    'strings that contain the separator, and double any " inside them; write '
-                    f"decimal commas as points; or begin the first line with {ROW_NAMES} if the "
-                    "rows begin with their names"
-                )
-            self.names = [*names, ""] if ended else [ROW_NAMES, *names]
+            self._add_name(rows, quoted)
+
+    def _add_name(self, rows: list[list[str]], quoted: bool) -> None:
+        if not any(row[-1] for row in rows):  # lines end with a separator
+            self.names = [*self.names, ""]
+        elif self._begin_with_names(rows, quoted):
+            self.names = [ROW_NAMES, *self.names]
+        else:
+            raise ValueError(
+                f"the rows of {self.path} have one more field than the first line: quote "
+                'strings that contain the separator, and double any " inside them; write '
+                f"decimal commas as points; or begin the first line with {ROW_NAMES} if the "
+                "rows begin with their names"
+            )
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         slow = self._spaced or self._skips
@@ -250,6 +250,13 @@ def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
         if not any(field.startswith(' "') for row in found for field in row):
             break
     return found, end, skips
+
+
+def _told_separator(reading: Reading) -> str | None:
+    separator = _SPELLED.get(reading.separator or "", reading.separator)
+    if separator and len(separator) > 1:
+        raise ValueError(f"a separator must be one character, 'tab' or 'space', got {separator!r}")
+    return separator
 
 
 def _separator(text: str, header: bool) -> str:
