@@ -27,42 +27,43 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     :raise ValueError: for bad data or weights.
     :raise TypeError: for other data, and for iterators, which can be read only once.
     """
-    rows = _source_of(data, sample_weight)
-    if sample_weight is not None and not _holds_arrays(data):
+    if _holds_arrays(data):
+        source = _of_arrays(data, check, chunk_rows, sample_weight)
+    else:
+        source = data if isinstance(data, Source) else _of_others(data)
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight=... is only for arrays; other data include their weights: as the "
+                "third component (in files: as the column weight=...)"
+            )
+    if isinstance(source, Reader) and not source.chunk_rows:
+        return source.opened(check, chunk_rows)
+    return source
+
+
+def _of_arrays(data: Any, check: Check, chunk_rows: int, sample_weight: Any) -> Source:
+    if len(data) != 2:
         raise ValueError(
-            "sample_weight=... is only for arrays; other data include their weights: as the third "
-            "component (in files: as the column weight=...)"
+            f"arrays must be a pair (X, Y), got {len(data)} parts; weights are given as "
+            "sample_weight=..."
         )
-    if isinstance(rows, Reader) and not rows.chunk_rows:
-        return rows.opened(check, chunk_rows)
-    if rows is not None:
-        return rows
     X, Y = data
+    if hasattr(X, "__dask_graph__"):
+        if not OPENERS:
+            raise TypeError("X is a Dask collection: to read it, import gpflow_bsvm.cluster first")
+        return OPENERS[0](X, Y, sample_weight)
+    base = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap):
+        return MappedArrays(X, Y, sample_weight)
     X, Y = check.rows(X, Y, None)
     return ArraySource(X, Y, check_weights(sample_weight, len(X)), chunk_rows)
 
 
-def _source_of(data: Any, sample_weight: Any) -> Source | None:
-    """:return: the source; None for arrays in memory."""
-    if isinstance(data, Source):
-        return data
+def _of_others(data: Any) -> Source:
     if isinstance(data, tf.data.Dataset):
         return DatasetBatches(data)
-    if _holds_arrays(data):
-        if len(data) != 2:
-            raise ValueError(
-                f"arrays must be a pair (X, Y), got {len(data)} parts; weights are given as "
-                "sample_weight=..."
-            )
-        X, Y = data
-        if hasattr(X, "__dask_graph__"):
-            if OPENERS:
-                return OPENERS[0](X, Y, sample_weight)
-            raise TypeError("X is a Dask collection: to read it, import gpflow_bsvm.cluster first")
-        base = X
-        while isinstance(base, np.ndarray):
-            base = base.base
-        return MappedArrays(X, Y, sample_weight) if isinstance(base, mmap.mmap) else None
     if isinstance(data, (str, os.PathLike)):
         raise TypeError(
             f"{str(data)!r} is a path: use gpflow_bsvm.files.ParquetFiles or CSVFiles, with the "
