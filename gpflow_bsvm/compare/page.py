@@ -35,32 +35,34 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
+    ran = dict.fromkeys(score.model for one in shown for score in one.fold_scores)
+    methods = {name: BASELINES[name].description for name in ran if name in BASELINES}
+    text: str = _template().render(
+        sets=[_one_set(one, pictures) for one in shown],
+        comparisons=comparisons,
+        wins=_wins(shown),
+        command=command,
+        today=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        settings=asdict(shown[0].settings),
+        methods=methods,
+        has_M=not {*methods} <= {*WITHOUT_M},
+        provenance=provenance(),
+        metrics=shown[0].metrics,
+        losses=shown[0].losses,
+        times=TIMES,
+        level=f"{100 * LEVEL:g} %",
+    )
+    return text
+
+
+def _template() -> Any:
     jinja = require("jinja2")
-    first = shown[0].settings
     loader = jinja.FileSystemLoader(Path(__file__).parent)
     environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["rounded"] = rounded
-    template = environment.get_template("page.html")
-    return str(
-        template.render(
-            sets=[_one_set(one, pictures) for one in shown],
-            comparisons=comparisons,
-            wins=_wins(shown),
-            command=command,
-            today=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-            settings=asdict(first),
-            first=first,
-            methods=_methods(shown),
-            has_M=not {*_methods(shown)} <= {*WITHOUT_M},
-            provenance=provenance(),
-            metrics=shown[0].metrics,
-            losses=list(shown[0].losses),
-            times=TIMES,
-            level=f"{100 * LEVEL:g} %",
-        )
-    )
+    return environment.get_template("page.html")
 
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
@@ -99,11 +101,6 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
     total = {name: sum(own.values()) for name, own in wins.items()}
     order = sorted(wins, key=total.__getitem__, reverse=True)
     return [(name, [(won, len(sets)) for won in wins[name].values()]) for name in order]
-
-
-def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
-    names = dict.fromkeys(score.model for one in shown for score in one.fold_scores)
-    return {name: BASELINES[name].description for name in names if name in BASELINES}
 
 
 def rounded(found: Interval) -> str:

@@ -12,7 +12,7 @@ import gc
 import math
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -233,25 +233,28 @@ class Comparison:
     def _one(self, name: str, fold: Fold) -> FoldScore:
         made = partial(FoldScore, self.dataset.name, name, fold.number)
         try:
-            if name not in self._made:
-                self._made[name] = make_baseline(name, len(self.labels))
-            model = self._made[name]
-            kernel = self.settings.kernel(fold.X.shape[1])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                start = time.perf_counter()
-                model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number)
-                train_seconds = time.perf_counter() - start
-                p = self._predict(model, fold)
-                again = time.perf_counter()  # traced by the first call
-                self._predict(model, fold)
-                predict_us = 1e6 * (time.perf_counter() - again) / len(p)
-            scores = self._evaluate(fold.y_test, p)
+            return self._fitted(name, fold, made)
         except Exception as error:  # an error of one model must not end the comparison
             why = (str(error).splitlines() or [""])[0]
             skipped = isinstance(error, Skipped)
             status = f"skipped: {why}" if skipped else f"failed: {type(error).__name__}: {why}"
             return made(status, dict.fromkeys(self.metrics, math.nan))
+
+    def _fitted(self, name: str, fold: Fold, made: Callable[..., FoldScore]) -> FoldScore:
+        if name not in self._made:
+            self._made[name] = make_baseline(name, len(self.labels))
+        model = self._made[name]
+        kernel = self.settings.kernel(fold.X.shape[1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.perf_counter()
+            model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number)
+            train_seconds = time.perf_counter() - start
+            p = self._predict(model, fold)
+            again = time.perf_counter()  # traced by the first call
+            self._predict(model, fold)
+            predict_us = 1e6 * (time.perf_counter() - again) / len(p)
+        scores = self._evaluate(fold.y_test, p)
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
         return made(status, scores, train_seconds, predict_us, model.last_gain)
