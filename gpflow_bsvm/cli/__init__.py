@@ -38,10 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with told_in_lines():
             return int(args.run(args))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
+        return fail(1, "the program that reads the output has ended")
     except (ValueError, ImportError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
-            return fail(1, "the program that reads the output has ended")
         return fail(2, in_shell(" ".join(str(error).split("\n"))))
     except KeyboardInterrupt:
         kept = args.output.with_name(f"{args.output.name}.partial")
