@@ -155,8 +155,7 @@ def check_probabilities(y: Any, p: Any) -> tuple[AnyNDArray, AnyNDArray]:
     off = np.abs(P.sum(axis=1) - 1).max()
     if off > _ROW_SUM:
         raise ValueError(f"rows of probabilities must sum to 1; one is off by {off:.3g}")
-    unknown = ~np.isin(y, np.arange(P.shape[1]))
-    if unknown.any():
+    if (unknown := ~np.isin(y, np.arange(P.shape[1]))).any():
         first = y[unknown].tolist()[0]
         raise ValueError(f"labels must be integers in 0..{P.shape[1] - 1}, got {first!r}")
     return y.astype(int), P

@@ -107,8 +107,7 @@ class Checkpoints(AbstractContextManager["Checkpoints"]):
         """:raise OtherFit: if identities differ; lists all differences."""
         present = self._identity
         pairs = [(n, stored.get(n, "nothing"), present.get(n, "nothing")) for n in present | stored]
-        different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
-        if different:
+        if different := [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]:
             raise OtherFit(
                 f"the checkpoints in {self._directory} belong to another fit: "
                 f"{'; '.join(different)}. Give another directory, or delete this one to start "

@@ -73,9 +73,8 @@ def add_to(subparsers: Any) -> None:
     fixed = "one kernel for all models, of variance 4 and lengthscale sqrt(D), to compare their "
     fixed += "bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
-    output = Path("compare-results")
     out = "default: ./%(default)s; replaces the results of an earlier comparison there"
-    add("--output", type=Path, default=output, metavar="DIR", help=out)
+    add("--output", type=Path, default=Path("compare-results"), metavar="DIR", help=out)
     page = "write one HTML file with tables, pictures and settings, for sharing"
     add("--report", type=_page_file, metavar="FILE", help=page)
     jobs = "processes, which share the cores (default: one per data set, at most one per core)"
@@ -198,16 +197,14 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
         for note in one.dataset.notes:
             show(shared.in_shell(f"{one.dataset.name}: {note}"))
     jobs = args.jobs or min(len(comparisons), cpu_count())
-    unreported = list(comparisons)
     fits = sum(one.num_fits for one in comparisons)
     with progress_bar(fits, "compare", False if args.no_progress else None, "fit") as bar:
         try:
             for done in run_all(comparisons, jobs, bar):
-                unreported.remove(done)
                 with bar.external_write_mode():
                     _report(args, done, comparisons)
         finally:
-            for one in (each for each in unreported if each.fold_scores):
+            for one in (each for each in comparisons if each.ended_early):
                 with bar.external_write_mode():
                     _report(args, one, comparisons)
 

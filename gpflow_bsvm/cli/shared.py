@@ -98,11 +98,10 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     group = parser.add_argument_group("how DATA is read", _HOW)
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
-        add = group.add_argument
         repeated = not features and name in ("drop", "words")
         about += ", besides those of training" * (not features and name == "na-values")
         about = argparse.SUPPRESS if repeated else about  # known from training
-        add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
+        group.add_argument(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():
         group.add_argument(f"--{name}", metavar=metavar, help=about)
 

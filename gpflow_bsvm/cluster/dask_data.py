@@ -48,8 +48,7 @@ class DaskReader(Reader):
     def opened(self, check: Check, chunk_rows: int) -> Source:
         """See `Reader`; uses the workers of the current client, if there is one."""
         rows = copy.copy(self)
-        client = present_client()
-        if client is not None:
+        if (client := present_client()) is not None:
             read = functools.partial(checked_partitions, Cluster(client), self.partitions)
             rows._workers = functools.cache(functools.partial(read, check, chunk_rows))
         return super(DaskReader, rows).opened(check, chunk_rows)

@@ -118,11 +118,10 @@ def _interval(values: AnyNDArray, level: float) -> Interval:
 
 def frame(scores: Sequence[FoldScore]) -> Any:
     """:return: a pandas data frame with one row per data set, model and fold."""
-    pandas = require("pandas")
     records = [asdict(score) | score.scores for score in scores]
     metrics = scores[0].scores if scores else ()
     columns = ["dataset", "model", "fold", "status", *metrics, *TIMES, "last_gain"]
-    return pandas.DataFrame(records, columns=columns)
+    return require("pandas").DataFrame(records, columns=columns)
 
 
 def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
@@ -139,8 +138,8 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
         if len(good) > 1:
             values[list(TIMES)] = values[list(TIMES)].where(good.fold > 0)
         spread = values.std(ddof=0) if len(good) > 1 else values.std()  # NaN for one fold
-        moments = {"mean": values.mean(), "std": spread, "median": values.median()}
         counts = group.status.value_counts()
+        moments = {"mean": values.mean(), "std": spread, "median": values.median()}
         record: dict[str, Any] = {
             "dataset": dataset,
             "model": model,
@@ -202,8 +201,7 @@ def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, st
     """:return: a verdict such as "better than svc in NLL, level in error and Brier"."""
     parts = list[str]()
     for word, than in (("better", "than"), ("worse", "than"), ("level", "with")):
-        scores = [labels[each.score] for each in held if each.verdict(one, other) == word]
-        if scores:
+        if scores := [labels[each.score] for each in held if each.verdict(one, other) == word]:
             name = "" if parts else f" {than} {other}"
             several = ", ".join(scores[:-1]) + " and " if scores[1:] else ""
             parts.append(f"{word}{name} in {several}{scores[-1]}")

@@ -66,8 +66,7 @@ def projection_of(prior: Prior, Lz: tf.Tensor, chunk_rows: int, dtype: tf.DType)
 
 def has_single(prior: Prior) -> bool:
     """:return: True if features can be computed in single precision, from shifted X and Z."""
-    points = isinstance(prior.inducing_variable, InducingPoints)
-    return points and _is_stationary(prior.kernel)
+    return isinstance(prior.inducing_variable, InducingPoints) and _is_stationary(prior.kernel)
 
 
 def _is_stationary(kernel: Kernel) -> bool:

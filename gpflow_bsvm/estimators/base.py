@@ -204,8 +204,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight, checkpoint)
         new = copy.copy(self)
-        rows = source_of(X, y, sample_weight)
-        if rows is None:
+        if (rows := source_of(X, y, sample_weight)) is None:
             X, Y, weight = self._validate(X, y, sample_weight, reset=False)
             source = open_data(self.model_, (inputs.scale(self.scaler_, X), Y), weight, part=True)
         else:
@@ -268,8 +267,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         check_is_fitted(self)
         is_pair = isinstance(rows, tuple | list) and len(rows) == 2
         X, y = rows if labelled and is_pair else (rows, None)
-        source = source_of(X, y, sample_weight)
-        if source is not None:
+        if (source := source_of(X, y, sample_weight)) is not None:
             return open_later(source, self, labelled)
         if labelled:
             Y, _ = self._encoding()(known_labels(y)[:, None])

@@ -38,8 +38,7 @@ def _is_missing(value: Any) -> bool:
 def check_known(y: Any) -> None:
     """:raise ValueError: for rows without a label."""
     holes = np.atleast_1d(missing([] if y is None else y))
-    rows = np.unique(np.nonzero(holes)[0]).tolist()
-    if rows:
+    if rows := np.unique(np.nonzero(holes)[0]).tolist():
         which = f"row{'s' * (len(rows) > 1)} {listed(rows)}"
         raise ValueError(f"y has no label (None, NaN, NaT or NA) in {which}: leave out such rows")
 

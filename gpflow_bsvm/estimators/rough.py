@@ -114,8 +114,7 @@ def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArra
 
 def begin_shorter(model: BSVM, rows: ArraySource) -> None:
     """Set one lengthscale to one of `FIRST_FACTORS` times its value, if this raises the bound."""
-    found = shorter(model, rows, FIRST_FACTORS)
-    if found is not None:
+    if (found := shorter(model, rows, FIRST_FACTORS)) is not None:
         parameter, values = found
         parameter.assign(values)
 
@@ -130,8 +129,7 @@ def learn_from_shorter(
     :return: the history of learning the kernel again from a shorter lengthscale; None if this does
         not raise the bound, and then the model is as before.
     """
-    found = shorter(model, some)
-    if found is None:
+    if (found := shorter(model, some)) is None:
         return None
     before = bound_of(model, rows)(SWEEPS)
     hyper = Hyperparameters(model)

@@ -174,14 +174,12 @@ def _make_likelihood(spec: Specification) -> Likelihood:
         return likelihoods.EpsilonInsensitive(spec.penalty, spec.epsilon)
     if spec.loss == "one_class":
         return likelihoods.OneClass(spec.penalty, spec.bound)
-    if spec.multi_class == "ordinal" and number > 2:
-        return likelihoods.Ordinal(number, spec.penalty, spec.bound, spec.levels, spec.link)
-    if spec.loss == "levels" and number > 2:
-        return likelihoods.OneVsRestLevelHinge(
-            number, spec.penalty, spec.bound, spec.levels, spec.link
-        )
-    if spec.loss == "levels":
+    if spec.loss == "levels" and number <= 2:
         return likelihoods.LevelHinge(spec.penalty, spec.bound, spec.levels, spec.link)
+    if spec.loss == "levels":
+        ordinal = spec.multi_class == "ordinal"
+        kind = likelihoods.Ordinal if ordinal else likelihoods.OneVsRestLevelHinge
+        return kind(number, spec.penalty, spec.bound, spec.levels, spec.link)
     if number > 2:
         return MULTI_CLASS[spec.multi_class](number, spec.penalty, spec.bound)
     return likelihoods.Hinge(spec.penalty, spec.bound)

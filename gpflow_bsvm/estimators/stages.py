@@ -86,8 +86,7 @@ class Stages(tqdm):
         if self._directory is None:
             return find()
         with Checkpoints(self._directory / name, 1, lambda: self._identity) as stored:
-            found = stored.latest()
-            if found is None:
+            if (found := stored.latest()) is None:
                 found = find()
                 stored.offer(1, lambda: found)
         return found

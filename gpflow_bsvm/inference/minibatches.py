@@ -250,8 +250,8 @@ class MinibatchRun(Run[MinibatchState, Step]):
     def advance(self) -> Step:
         """Run a group of steps."""
         state = self.state
-        for group in self._groups:
-            group = group.first(self.max_steps - state.steps, state.position)
+        while True:
+            group = next(self._groups).first(self.max_steps - state.steps, state.position)
             after, elbo, rate = self._try(state, group)
             if after is not None:
                 if not state.steps:  # a dataset's batches are known from the first group on
@@ -267,7 +267,6 @@ class MinibatchRun(Run[MinibatchState, Step]):
                     "rate: standardize X, start from moderate kernel values, or reduce the rates "
                     "of the optimizers"
                 )
-        raise AssertionError("groups have no end")
 
     def _try(
         self, state: MinibatchState, group: BatchGroup

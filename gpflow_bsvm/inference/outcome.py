@@ -283,8 +283,7 @@ def _warn_of_misfit(model: Model, source: Source, q: Gaussian) -> None:
 
 def _warn_of_distance(model: Model) -> None:
     """Warn if f equals its prior away from inducing points, or is equal at all of them."""
-    points = plain_points(model.prior.inducing_variable)
-    if not points or model.q_shape[1] < FEWEST_POINTS:
+    if not plain_points(model.prior.inducing_variable) or model.q_shape[1] < FEWEST_POINTS:
         return
     Lz = model.prior_factor().numpy()
     K = Lz @ np.swapaxes(Lz, -1, -2)  # without a constant kernel's part

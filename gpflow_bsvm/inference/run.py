@@ -78,7 +78,6 @@ class Run(Generic[State, Taken]):
 
     def close(self) -> None:
         """Close the data if they are open."""
-        return
 
 
 #: A function of step and history, called when the model is in the state of that step. If it returns
@@ -177,8 +176,7 @@ class History:
         end += f", {self.clipped} sites clipped" if self.clipped else ""
         end += "; kernel as given, VEM learns it" if self.kernel_as_given else ""
         elbo = f"ELBO {self.elbo[-1]:.6g}"
-        seconds = f"{self.seconds[-1]:.3g} s"
-        return f"History({self.step[-1]} steps, {elbo}, {seconds}, {end})"
+        return f"History({self.step[-1]} steps, {elbo}, {self.seconds[-1]:.3g} s, {end})"
 
 
 _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": float}
@@ -220,8 +218,7 @@ class Recorder:
         try:
             steps = run.steps()
             while not (run.converged or self._stopped or record.latest >= run.max_steps):
-                step = next(steps, None)
-                if step is None:
+                if (step := next(steps, None)) is None:
                     break
                 self._add(step)
             if record.latest:

@@ -135,12 +135,11 @@ class SparseFeatures(gpflow.models.GPModel):
         :return: X, and Y in the likelihood's format.
         :raise ValueError: outside of graphs, for bad labels or another float type than GPflow's.
         """
-        X = data[0]
         Y = as_column(self.likelihood, data[1])
         if tf.executing_eagerly():
             check_floats(self)
             check_labels(self.likelihood, Y, minibatch=True)
-        return X, label_numbers(self.likelihood, Y)
+        return data[0], label_numbers(self.likelihood, Y)
 
     @check_shapes("return: [batch..., N]")
     def predict_log_density(

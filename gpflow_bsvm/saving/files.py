@@ -120,15 +120,14 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
 def _check_settings(told: dict[str, Any], path: Path) -> None:
     """:raise ValueError: if GPflow's float type differs from the file's."""
     here = _settings()
-    saved = told.get("float")
-    now = here["float"]
-    if saved != now:
+    changed = {key: told.get(key) for key, now in here.items() if told.get(key) != now}
+    if "float" in changed:
+        saved = changed["float"]
         raise ValueError(
-            f"{path} was saved in {saved}, but GPflow's default here is {now}: call "
+            f"{path} was saved in {saved}, but GPflow's default here is {here['float']}: call "
             f"gpflow.config.set_default_float(np.{saved}) before load"
         )
-    changed = [key for key in here if told.get(key) != here[key]]
-    if differ := [f"{key} was {told.get(key)}, is now {here[key]}" for key in changed]:
+    if differ := [f"{key} was {old}, is now {here[key]}" for key, old in changed.items()]:
         warn(
             f"{path} was saved under other settings, so predictions may differ: {'; '.join(differ)}"
         )

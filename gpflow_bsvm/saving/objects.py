@@ -265,8 +265,7 @@ class Decoder(ValueDecoder):
 
     def _object(self, node: Any) -> Any:
         name = node["class"]
-        cls = find_class(node["class"])
-        if cls is None:
+        if (cls := find_class(node["class"])) is None:
             raise ValueError(
                 f"it holds a {name}, which is not known here: import the module that defines it "
                 "and, if it is your own, call gpflow_bsvm.saving.register(cls) before load"

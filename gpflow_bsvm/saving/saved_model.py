@@ -144,10 +144,9 @@ def _of_estimator(estimator: Any) -> tuple[Parts, dict[str, Any]]:
     model = estimator.model_
     names = getattr(estimator, "feature_names_in_", None)
     about = {"classes": None, "features": None if names is None else [*map(str, names)]}
-    results: dict[str, Result] = {"predict_f": _moments}
+    units = getattr(estimator, "units_of_y", (1.0, 0.0))
+    results: dict[str, Result] = {"predict_f": partial(_moments, units=units)}
     if isinstance(estimator, BSVMRegressor):
-        units = estimator.units_of_y
-        results["predict_f"] = partial(_moments, units=units)
         results["predict"] = partial(_numbers, model.likelihood, units)
     else:
         about["classes"] = estimator.classes_.tolist()

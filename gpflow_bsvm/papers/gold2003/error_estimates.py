@@ -210,8 +210,7 @@ class RadiusMargin(MachineCriterion):
     about_origin: bool = False
 
     def _of(self, mode: Mode) -> tf.Tensor:
-        N = len(mode.y)
-        gram = mode.gram + tf.eye(N, dtype=mode.gram.dtype) / mode.penalty
+        gram = mode.gram + tf.eye(len(mode.y), dtype=mode.gram.dtype) / mode.penalty
         diagonal = tf.linalg.diag_part(gram)
         if self.about_origin:
             square = tf.reduce_max(diagonal)

@@ -144,8 +144,7 @@ class _Search:
 
     def at(self, values: Values) -> AnyNDArray:
         """:return: the vector for a start."""
-        unknown = set(values) - set(self._start) - {PENALTY}
-        if unknown:
+        if unknown := set(values) - set(self._start) - {PENALTY}:
             known = ", ".join(self._start)
             raise ValueError(f"a start has {sorted(unknown)}, but only {known} are trainable")
         parts = {name: np.asarray(values.get(name, own)) for name, own in self._start.items()}
