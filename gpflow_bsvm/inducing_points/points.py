@@ -117,13 +117,12 @@ def greedy_variance(
     enough = tol * np.sum(weight * residual)
     chosen: list[int] = []
     L = np.zeros((max_inducing, len(X)))  # pivoted Cholesky factor of the kernel matrix
-    while len(chosen) < min(max_inducing, len(X)):
+    for step in range(min(max_inducing, len(X))):
         left = weight * residual
         pivot = int(np.argmax(left))
         if left[pivot] <= 0 or left.sum() <= enough:
             break
         column = np.asarray(kernel(X[pivot : pivot + 1], X), np.float64)[0]
-        step = len(chosen)
         L[step] = (column - L[:step, pivot] @ L[:step]) / np.sqrt(residual[pivot])
         residual = np.maximum(residual - np.square(L[step]), 0)
         residual[pivot] = 0
