@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -154,38 +155,45 @@ def _plain(node: Any) -> Any:
 
 def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     """:return: number of rows, after writing their predictions."""
-    from ..data.readers import checked
     from ..data.sources import closed_at_end
-    from ..estimators.large import Rows
     from ..inference.run import progress_bar
 
-    keys = iter(()) if args.id is None else rows.texts(args.id)
-    size = max(1, min(PART_ROWS, _PART_VALUES // len(rows.features)))
     written = 0
     gaps = 0
     progress = False if args.no_progress else None
     with (
         whole_file(args.output) as file,
         progress_bar(rows.known_rows, "predict", progress, "row") as bar,
-        closed_at_end(rows.pieces(size)) as pieces,
+        closed_at_end(_tables(estimator, rows, args)) as tables,
     ):
-        for piece in pieces:
-            X = checked(piece, Rows(labelled=False)).X if estimator.fill_ is None else piece.X
-            gaps += rows.columns.gaps(X)
-            table = _table(estimator, list(rows.features), X)
-            if args.id is not None:
-                table.insert(0, args.id, list(itertools.islice(keys, len(table))))
-            if args.spreadsheet:
-                table.columns = table.columns.str.replace(_FORMULA, "'", regex=True)
-                table = table.replace(_FORMULA, "'", regex=True)
+        for table, missing in tables:
             text = table.to_csv(index=False, float_format="%.10g", header=written == 0)
             file.write(text.encode())
             written += len(table)
+            gaps += missing
             bar.update(len(table))
     marked = () if estimator.fill_ is None else estimator.fill_[1]
     for line in rows.columns.about_gaps(gaps, marked):
         show(line)
     return written
+
+
+def _tables(estimator: Any, rows: Any, args: argparse.Namespace) -> Iterator[tuple[Any, int]]:
+    """:return: tables of predictions, each with the number of missing values in its rows."""
+    from ..data.readers import checked
+    from ..estimators.large import Rows
+
+    keys = iter(()) if args.id is None else rows.texts(args.id)
+    size = max(1, min(PART_ROWS, _PART_VALUES // len(rows.features)))
+    for piece in rows.pieces(size):
+        X = checked(piece, Rows(labelled=False)).X if estimator.fill_ is None else piece.X
+        table = _table(estimator, list(rows.features), X)
+        if args.id is not None:
+            table.insert(0, args.id, list(itertools.islice(keys, len(table))))
+        if args.spreadsheet:
+            table.columns = table.columns.str.replace(_FORMULA, "'", regex=True)
+            table = table.replace(_FORMULA, "'", regex=True)
+        yield table, rows.columns.gaps(X)
 
 
 def _table(estimator: Any, features: list[str], X: Any) -> Any:
