@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,35 +46,46 @@ def _train(args: argparse.Namespace) -> int:
     shared.check_output(args.output, paths)
     table = shared.read_table(paths, args)
     shared.import_quietly()
-    from ..estimators import BSVMClassifier, BSVMRegressor
     from ..saving.files import check_can_save, save
 
-    kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
     check_can_save(args.output, classes=table.columns.classes, columns=table.columns.features)
-    kept = args.output.with_name(f"{args.output.name}.partial")
-    begun = kept.is_dir()  # from an earlier call: keep it
-    if begun and not (kept / "seed").exists() and any(kept.iterdir()):  # is deleted at the end
-        raise ValueError(f"{kept} holds other files than checkpoints: give another --output")
-    try:
-        estimator = _fitted(args, kind, table, kept)
-        given = shared.options(args).items()
-        estimator.reading_ = {
-            "words": [one.name for one in table.columns.kinds if one.words is not None],
-            "marks": {one.name: one.mark for one in table.columns.kinds if one.mark}
-            | dict.fromkeys({*table.left_out} & {ROW_NAMES}, ROW_NAMES),
-        } | {name: one for name, one in given if name in shared.KEPT + shared.OF_FILE}
+    with _checkpoints(args.output) as kept:
+        estimator = _fitted(args, table, kept)
+        estimator.reading_ = _reading(args, table)
         save(estimator, args.output)
-    except Exception:
-        if not begun:
-            shutil.rmtree(kept, ignore_errors=True)
-        raise
-    shutil.rmtree(kept, ignore_errors=True)
     points = "" if args.linear else f", {estimator.num_inducing_} inducing points"
     show(
         f"{table.rows} rows, {estimator.n_features_in_} columns, {_about(estimator)}{points}; "
         f"written to {args.output}"
     )
     return 0
+
+
+@contextlib.contextmanager
+def _checkpoints(output: Path) -> Iterator[Path]:
+    """:return: a directory for checkpoints, which is deleted unless the fit is interrupted."""
+    kept = output.with_name(f"{output.name}.partial")
+    begun = kept.is_dir()
+    if begun and not (kept / "seed").exists() and any(kept.iterdir()):
+        raise ValueError(f"{kept} holds other files than checkpoints: give another --output")
+    try:
+        yield kept
+    except Exception:
+        if not begun:  # else it is from an earlier call
+            shutil.rmtree(kept, ignore_errors=True)
+        raise
+    shutil.rmtree(kept, ignore_errors=True)
+
+
+def _reading(args: argparse.Namespace, table: Table) -> dict[str, Any]:
+    """:return: the fields of `Reading` that `predict` needs."""
+    kinds = table.columns.kinds
+    words = [one.name for one in kinds if one.words is not None]
+    marks = {one.name: one.mark for one in kinds if one.mark}
+    marks |= dict.fromkeys({*table.left_out} & {ROW_NAMES}, ROW_NAMES)
+    given = shared.options(args).items()
+    kept = {name: one for name, one in given if name in shared.KEPT + shared.OF_FILE}
+    return {"words": words, "marks": marks} | kept
 
 
 def _about(estimator: Any) -> str:
@@ -82,17 +95,17 @@ def _about(estimator: Any) -> str:
     return f"classes {names}: {estimator.loss_} with penalty {estimator.penalty_:g}"
 
 
-def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> Any:
+def _fitted(args: argparse.Namespace, table: Table, kept: Path) -> Any:
     """:param kept: the directory of an unfinished fit's checkpoints."""
-    from ..estimators.labels import label_names
+    from ..estimators import BSVMClassifier, BSVMRegressor
     from ..files import Files
 
     rows = Files(table)
-    first = next(rows.pieces(_FIRST_ROWS))
-    for note in table.notes(first.X):
+    for note in table.notes(next(rows.pieces(_FIRST_ROWS)).X):
         show(shared.in_shell(note))
     if kept.is_dir():
         show(f"continues from {kept}")
+    kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
     estimator = kind(
         num_inducing=args.num_inducing or "auto",
         kernel="linear" if args.linear else None,
@@ -100,8 +113,14 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
         random_state=args.seed,
         verbose=not args.no_progress and sys.stderr.isatty(),
     )
-    if not (args.impute or (args.linear and table.files[0].X is not None)):
-        return estimator.fit(rows, checkpoint=kept)
+    if args.impute or (args.linear and table.files[0].X is not None):
+        return _fitted_in_memory(args, estimator, rows, kept)
+    return estimator.fit(rows, checkpoint=kept)
+
+
+def _fitted_in_memory(args: argparse.Namespace, estimator: Any, rows: Any, kept: Path) -> Any:
+    from ..estimators.labels import label_names
+
     X, y, weight = _arrays(args, rows)
     if rows.classes is not None:  # `fit` alone would sort them
         estimator._told = label_names(rows, np.arange(len(rows.classes)))
