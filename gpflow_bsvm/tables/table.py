@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
+from .formats import Format
 from .labels import spelled_alike
 from .oddities import FEW, ODDITIES
 from .paths import listed, own_columns, short, shortened, with_nearest
@@ -37,7 +39,6 @@ class Table:
     :ivar columns: columns of X, labels and weights.
     :ivar classes_in_order: whether the user or the labels' type defines the order of the classes.
     :ivar rows: number of inspected rows.
-    :ivar holes: the place of the first missing value, by column of X.
     """
 
     def __init__(self, paths: Sequence[str], reading: Reading, labelled: bool = False) -> None:
@@ -56,24 +57,21 @@ class Table:
         told = reading.told_words if reading.is_prediction else ()
         chosen = chosen_words(wanted, self.names, reading.empty, told)
         asked = Columns(chosen, reading.target, reading.weight, wanted, None)
-        own = [name for name in self.names if name not in reading.drop]
-        asked.check_names(own, f"file {self.files[0].path}", reading.features is None)
+        self._check_names(asked, self.files[0])
         self._look([*wanted, reading.target, reading.weight])
-        found = self._found()
+        found, classes = self._found()
         self._kinds = {name: found[name] for name in wanted if name in found}
-        self.holes = dict[str, str]()
-        for name, column in self._kinds.items():
-            seen = self._seen[name]
-            if place := seen.gap(seen.missing_values(column.words is not None)):
-                self.holes[name] = place
         found |= chosen
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         labels = self._seen.get(reading.target)  # None without labels
         self.classes_in_order = bool(labels and labels.order) if reading.is_auto else True
-        self.columns = Columns(found, reading.target, reading.weight, X, self._classes)
+        self.columns = Columns(found, reading.target, reading.weight, X, classes)
         for file in self.files:
-            own = [name for name in file.columns if name not in reading.drop]
-            self.columns.check_names(own, f"file {file.path}", reading.features is None)
+            self._check_names(self.columns, file)
+
+    def _check_names(self, columns: Columns, file: Format) -> None:
+        own = [name for name in file.columns if name not in self._reading.drop]
+        columns.check_names(own, f"file {file.path}", self._reading.features is None)
 
     def _with_target(self, reading: Reading) -> Reading:
         path = self.files[0].path
@@ -147,38 +145,51 @@ class Table:
                 f"names of all {len(self.names)} columns; if not, put a letter before each"
             )
 
-    def _found(self, complete: bool = True) -> dict[str, Column]:
-        """:raise ValueError: for columns (if `complete`, also labels) that cannot be read."""
+    def _found(self, complete: bool = True) -> tuple[dict[str, Column], Any]:
+        """:return: how to read each column, and, if `complete`, the classes."""
         self._check_header()
-        found = dict[str, Column]()
+        found = dict[Any, Any]()
         reasons = list[str]()
-        reading = self._reading
-        label = None if reading.classes is None else reading.target
-        seen = [one for one in self._seen.values() if one.name != label]
-        signs = [{way.decimal for way in one.fitting} for one in seen]
-        point = {"."} in signs
-        comma = {","} in signs or (any(file.may_have_commas for file in self.files) and not point)
-        for one in seen:
+        for name, read in self._questions(complete).items():
             try:
-                found[one.name] = one.column(comma, point)
-            except ValueError as reason:
-                reasons.append(str(reason))
-        self._classes: Any = None if reading.is_auto else reading.classes
-        if complete and reading.is_auto and label in self._seen:
-            try:
-                self._classes = self._seen[label].classes()
+                found[name] = read()
             except ValueError as reason:
                 reasons.append(str(reason))
         if reasons:
             shown = "; ".join(reasons[:_MOST_REASONS])
             more = f"; {len(reasons) - _MOST_REASONS} more" * (len(reasons) > _MOST_REASONS)
             raise ValueError(f"file {self.where}: {shown}{more}")
-        return found
+        reading = self._reading
+        classes = found.pop(reading.target, None) if reading.is_auto else reading.classes
+        return found, classes
+
+    def _questions(self, labels: bool) -> dict[Any, Callable[[], Any]]:
+        """:return: functions that return how to read each column or, for `labels`, the classes."""
+        reading = self._reading
+        label = None if reading.classes is None else reading.target
+        seen = [one for one in self._seen.values() if one.name != label]
+        signs = [{way.decimal for way in one.fitting} for one in seen]
+        point = {"."} in signs
+        comma = {","} in signs or (any(file.may_have_commas for file in self.files) and not point)
+        asked: dict[Any, Any] = {one.name: partial(one.column, comma, point) for one in seen}
+        if labels and reading.is_auto and label in self._seen:
+            asked[label] = self._seen[label].classes
+        return asked
 
     @property
     def where(self) -> str:
         """:return: the files' name in errors."""
         return listed([file.path for file in self.files], 1)
+
+    @property
+    def holes(self) -> dict[str, str]:
+        """:return: the place of the first missing value, by column of X."""
+        found = dict[str, str]()
+        for name, column in self._kinds.items():
+            seen = self._seen[name]
+            if place := seen.gap(seen.missing_values(column.words is not None)):
+                found[name] = place
+        return found
 
     @property
     def left_out(self) -> tuple[str, ...]:
