@@ -130,7 +130,6 @@ class DaskFrame(DaskReader):
                 f"DaskFrame takes a Dask data frame, got {type(frame).__name__}: give arrays and "
                 "pandas data frames to a fit as (X, y)"
             )
-        numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
         frame = frame.rename(columns=str)  # pyarrow would read a number as a column's place
         target, weight = (None if name is None else str(name) for name in (target, weight))
         names = list(frame.columns)
@@ -145,16 +144,22 @@ class DaskFrame(DaskReader):
         self.features = self.columns.features
         self.classes = self.columns.classes
         encoded = {*words, *([] if classes is None else [target])}
-        for name in [name for name in self.columns.read if name not in encoded]:
-            if not numeric(frame.dtypes[name]):
-                how = 'give classes="auto"' if name == target else "leave it out of features=[...]"
-                raise ValueError(
-                    f"column {name!r} of the data frame must hold numbers, got "
-                    f"{frame.dtypes[name]}: {how}"
-                )
+        _check_numbers(
+            frame.dtypes[[one for one in self.columns.read if one not in encoded]], target
+        )
         piece = require("dask", extra="dask").delayed(_piece_of_frame)
         parts = frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
+
+
+def _check_numbers(dtypes: Any, target: str | None) -> None:
+    is_numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
+    for name, dtype in dtypes.items():
+        if not is_numeric(dtype):
+            how = 'give classes="auto"' if name == target else "leave it out of features=[...]"
+            raise ValueError(
+                f"column {name!r} of the data frame must hold numbers, got {dtype}: {how}"
+            )
 
 
 def _distinct(column: Any) -> list[Any]:
@@ -208,13 +213,7 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     """:return: a column with the partitions of X."""
     if column is None:
         return None
-    array = require("dask.array", extra="dask")
-    if not is_of_dask(column):
-        column = array.from_array(np.asarray(column))
-    elif hasattr(column, "to_dask_array"):  # of a data frame
-        column = column.to_dask_array()
-    elif not isinstance(column, array.Array):
-        raise ValueError(f"{name} must be a Dask array or column, got {type(column).__name__}")
+    column = _as_array(column, name)
     if name == "Y" and column.dtype.kind in "OUS":
         raise ValueError(
             f"the labels of a Dask array must be numbers, got dtype {column.dtype}: number them, "
@@ -231,6 +230,18 @@ def _beside(X: Any, column: Any, name: str) -> Any:
             f"X has {X.numblocks[0]} partitions and {name} has {column.numblocks[0]}, of unknown "
             "lengths: partition both equally, or call compute_chunk_sizes() on both"
         )
+    return column
+
+
+def _as_array(column: Any, name: str) -> Any:
+    """:return: a column as a Dask array."""
+    array = require("dask.array", extra="dask")
+    if not is_of_dask(column):
+        return array.from_array(np.asarray(column))
+    if hasattr(column, "to_dask_array"):  # of a data frame
+        return column.to_dask_array()
+    if not isinstance(column, array.Array):
+        raise ValueError(f"{name} must be a Dask array or column, got {type(column).__name__}")
     return column
 
 
