@@ -62,24 +62,11 @@ def in_units_of_y(
         def of_either(model: Any, *args: Any, **options: Any) -> Any:
             if hasattr(model, "natural"):
                 return function(model, *args, **options)
-            if isinstance(model, tf.Module):
-                check_model(model)
-            if not hasattr(model, "as_model_sees"):
-                raise TypeError(
-                    f"{function.__name__} needs a model of gpflow_bsvm.models or an estimator, "
-                    f"got {type(model).__name__}"
-                )
+            _check_estimator(model, function.__name__)
             if of_classes and hasattr(model, "check_calibrated"):
                 model.check_calibrated()
             given = signature.bind(model, *args, **options)
-            for name, labelled in _ROWS.items():
-                if given.arguments.get(name) is not None:
-                    rows = given.arguments[name]
-                    weight = given.arguments.get("sample_weight")
-                    seen = model.as_model_sees(rows, labelled=labelled, sample_weight=weight)
-                    given.arguments[name] = seen
-                    if labelled and "sample_weight" in signature.parameters:
-                        given.arguments["sample_weight"] = model.weights_in_fit(rows, weight)
+            _convert_rows(model, given)
             answer = function(model.model_, *given.args[1:], **given.kwargs)
             if by_class and hasattr(model, "_columns") and answer.shape[-1] > 1:
                 answer = np.take(answer, model._columns, axis=-1)
@@ -89,6 +76,29 @@ def in_units_of_y(
         return cast(F, of_either)
 
     return decorated
+
+
+def _check_estimator(estimator: Any, asks: str) -> None:
+    if isinstance(estimator, tf.Module):
+        check_model(estimator)
+    if not hasattr(estimator, "as_model_sees"):
+        raise TypeError(
+            f"{asks} needs a model of gpflow_bsvm.models or an estimator, "
+            f"got {type(estimator).__name__}"
+        )
+
+
+def _convert_rows(estimator: Any, given: inspect.BoundArguments) -> None:
+    """Replace rows, labels and weights by those that the estimator's model sees."""
+    for name, labelled in _ROWS.items():
+        rows = given.arguments.get(name)
+        if rows is None:
+            continue
+        weight = given.arguments.get("sample_weight")
+        seen = estimator.as_model_sees(rows, labelled=labelled, sample_weight=weight)
+        given.arguments[name] = seen
+        if labelled and "sample_weight" in given.signature.parameters:
+            given.arguments["sample_weight"] = estimator.weights_in_fit(rows, weight)
 
 
 takes_estimators = in_units_of_y()
