@@ -107,13 +107,7 @@ def greedy_variance(
     rows = random_rows(len(X), SUBSAMPLE, 0)
     X, place = np.unique(X[rows], axis=0, return_inverse=True)  # independent of the rows' order
     weight = np.bincount(place.reshape(-1), weight[rows])
-    residual = np.array(kernel(X, full_cov=False), np.float64)
-    if not (np.isfinite(residual).all() and (weight * residual > 0).any()):
-        raise ValueError(
-            f"{type(kernel).__name__} needs finite variances at all rows of X, and a positive one "
-            f"at a row of positive weight, got {residual.min():.3g} to {residual.max():.3g}: "
-            "standardize X and check the kernel's parameters"
-        )
+    residual = _variances(kernel, X, weight)
     enough = tol * np.sum(weight * residual)
     chosen: list[int] = []
     L = np.zeros((max_inducing, len(X)))  # pivoted Cholesky factor of the kernel matrix
@@ -128,6 +122,18 @@ def greedy_variance(
         residual[pivot] = 0
         chosen.append(pivot)
     return np.ascontiguousarray(X[chosen])
+
+
+def _variances(kernel: gpflow.kernels.Kernel, X: AnyNDArray, weight: AnyNDArray) -> AnyNDArray:
+    """:return: [N], the prior variances at the rows."""
+    found = np.array(kernel(X, full_cov=False), np.float64)
+    if not (np.isfinite(found).all() and (weight * found > 0).any()):
+        raise ValueError(
+            f"{type(kernel).__name__} needs finite variances at all rows of X, and a positive one "
+            f"at a row of positive weight, got {found.min():.3g} to {found.max():.3g}: "
+            "standardize X and check the kernel's parameters"
+        )
+    return found
 
 
 def checked(X: Any, number: int, name: str = "num_inducing") -> AnyNDArray:

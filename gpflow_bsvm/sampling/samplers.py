@@ -85,15 +85,20 @@ def _sweep(
         F = tf.linalg.matrix_transpose(f) + rows.features.mean  # [chains, N, L]
         w, r = likelihood.draw_sites(F, rows.batch.Y, seeds[0])
         h, P = sum_sites(wide, Sites(_latents_last(w), _latents_last(r)))
-        L = tf.linalg.cholesky(P + eye)
-        noise = tf.random.stateless_normal(tf.shape(h), seeds[1], dtype=h.dtype)
-        half = tf.linalg.triangular_solve(L, h[..., None])[..., 0] + noise
-        flat = tf.linalg.triangular_solve(L, half[..., None], adjoint=True)[..., 0]
+        flat = _draw(h, P + eye, seeds[1])
         return n + 1, flat, seen_so_far.write(n, tf.reshape(flat, shape))
 
     kept = tf.TensorArray(s.dtype, size=number, element_shape=s.shape)
     *_, kept = tf.while_loop(lambda n, *_: n < number, body, [0, flat, kept])
     return kept.stack()
+
+
+def _draw(h: tf.Tensor, P: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    """:return: a draw of N(P^-1 h, P^-1) for each h [chains * L, M]."""
+    L = tf.linalg.cholesky(P)
+    noise = tf.random.stateless_normal(tf.shape(h), seed, dtype=h.dtype)
+    half = tf.linalg.triangular_solve(L, h[..., None])[..., 0] + noise
+    return tf.linalg.triangular_solve(L, half[..., None], adjoint=True)[..., 0]
 
 
 def _for_chains(rows: Projected, chains: tf.Tensor, num_latents: tf.Tensor) -> Projected:
