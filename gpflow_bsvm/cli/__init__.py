@@ -20,6 +20,15 @@ from .shared import PROGRAM, Parser, fail, in_shell, open_streams, told_in_lines
 TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 
 
+def _parser() -> Parser:
+    parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in (compare, train, predict):
+        command.add_to(subparsers)
+    return parser
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """
     :param argv: arguments without the program name; None: `sys.argv`.
@@ -28,12 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     open_streams()
     atexit.register(gc.freeze)  # at exit, collecting TensorFlow's graphs would take seconds
-    parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (compare, train, predict):
-        command.add_to(subparsers)
-    args = parser.parse_args(argv)
+    args = _parser().parse_args(argv)
     args.typed = shlex.join([PROGRAM, *(sys.argv[1:] if argv is None else argv)])
     try:
         with told_in_lines():
