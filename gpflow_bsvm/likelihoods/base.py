@@ -49,6 +49,11 @@ _NEEDED = {
 }
 
 
+#: Attributes from which others are computed, or on which a model depends.
+_FIXED = (
+    *("input_dim", "latent_dim", "observation_dim", "num_classes", "normalizer"),
+    *("W", "b", "levels", "tied", "scale", "weight"),
+)
 #: GPflow's methods that define p(y | f).
 _DEFINING = (
     *("_scalar_log_prob", "_log_prob", "log_prob", "losses"),
@@ -73,6 +78,25 @@ class Hooks(Likelihood):
     shift_invariant: Any = False
     link_parameters: Any = MappingProxyType({})
     lacking: Any = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """
+        :raise AttributeError: after construction, for an attribute that cannot change, and for a
+            parameter that would be replaced by anything but a parameter of valid values.
+        """
+        old = vars(self).get(name)
+        if isinstance(old, Parameter):
+            if not _may_replace(old, value):
+                raise AttributeError(
+                    f"{name} is a parameter: use likelihood.{name}.assign(value), or replace it by "
+                    f"a gpflow.Parameter of shape {tuple(old.shape)} with valid values"
+                )
+        elif name in _FIXED and name in vars(self):
+            raise AttributeError(
+                f"{name} cannot change, because other attributes depend on it: construct another "
+                f"{type(self).__name__}"
+            )
+        super().__setattr__(name, value)
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
@@ -121,6 +145,13 @@ class Hooks(Likelihood):
 
     def check_learnable(self) -> None:
         """:raise ValueError: for a trainable parameter that the evidence cannot determine."""
+
+
+def _may_replace(old: Any, value: Any) -> bool:
+    """:return: True for a parameter whose values the transform of `old` can represent."""
+    if not isinstance(value, Parameter) or value.shape != old.shape:
+        return False
+    return bool(np.isfinite(old.transform.inverse(tf.cast(value, old.dtype))).all())
 
 
 def has_hook(likelihood: Likelihood, hook: str) -> bool:
@@ -296,12 +327,17 @@ class Penalized(Hooks):
         :raise ValueError: for invalid values.
         """
         super().__init__(**shape)
-        check_choice(self.bounds, bound=bound)
         if normalizer and not self.has_normalizer:
             raise ValueError(f"{type(self).__name__} has no normalizer: leave out normalizer=...")
         self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
         self.bound = bound
         self.normalizer = normalizer
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """:raise ValueError: for an invalid bound; other errors are as in `Hooks`."""
+        if name == "bound":
+            check_choice(self.bounds, bound=value)
+        super().__setattr__(name, value)
 
     @check_shapes("return: []")
     def log_kappa(self) -> tf.Tensor:
