@@ -44,6 +44,17 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
             raise ValueError(f"{name} must be one of {shown}, got {value!r}")
 
 
+def may_hold(parameter: Any, value: Any) -> bool:
+    """:return: True if shape, type and transform of a parameter or variable allow this value."""
+    try:
+        array = np.asarray(value, parameter.dtype.as_numpy_dtype)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    transform = getattr(parameter, "transform", None)
+    inside = array if transform is None else transform.inverse(array)
+    return array.shape == parameter.shape and bool(np.isfinite(inside).all())
+
+
 class NotFinite(ValueError):
     """The error for an ELBO that is not finite; `what` is the message without the likely cause."""
 

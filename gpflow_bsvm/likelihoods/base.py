@@ -16,7 +16,7 @@ from gpflow.base import TensorType
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive
 
-from ..checks import check_choice
+from ..checks import check_choice, may_hold
 from .labels import check_rows
 
 
@@ -86,7 +86,7 @@ class Hooks(Likelihood):
         """
         old = vars(self).get(name)
         if isinstance(old, Parameter):
-            if not _may_replace(old, value):
+            if not (isinstance(value, Parameter) and may_hold(old, value)):
                 raise AttributeError(
                     f"{name} is a parameter: use likelihood.{name}.assign(value), or replace it by "
                     f"a gpflow.Parameter of shape {tuple(old.shape)} with valid values"
@@ -145,13 +145,6 @@ class Hooks(Likelihood):
 
     def check_learnable(self) -> None:
         """:raise ValueError: for a trainable parameter that the evidence cannot determine."""
-
-
-def _may_replace(old: Any, value: Any) -> bool:
-    """:return: True for a parameter whose values the transform of `old` can represent."""
-    if not isinstance(value, Parameter) or value.shape != old.shape:
-        return False
-    return bool(np.isfinite(old.transform.inverse(tf.cast(value, old.dtype))).all())
 
 
 def has_hook(likelihood: Likelihood, hook: str) -> bool:
