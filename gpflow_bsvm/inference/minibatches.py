@@ -15,7 +15,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_elbo, check_number, check_rate, check_whole
+from ..checks import check_elbo, check_number, check_rate, check_whole, is_number
 from ..data.sampling import BatchGroup, batch_groups
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model, shares_shifts, warn_of_fewer_rows
@@ -65,7 +65,7 @@ class RobbinsMonro:
 
     def __post_init__(self) -> None:
         check_number(1, delay=self.delay)
-        if not isinstance(self.forgetting, numbers.Real) or not 0.5 < float(self.forgetting) <= 1:
+        if not is_number(self.forgetting) or not 0.5 < self.forgetting <= 1:
             raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting!r}")
 
     def __call__(self, step: int) -> float:
@@ -314,7 +314,7 @@ class SVI(MinibatchAlgorithm):
     adapts = True
 
     def __post_init__(self) -> None:
-        if self.learning_rate == "adaptive":
+        if isinstance(self.learning_rate, str) and self.learning_rate == "adaptive":
             object.__setattr__(self, "learning_rate", Adaptive())
         super().__post_init__()
 

@@ -143,7 +143,7 @@ def judge(
         history.converged &= history.clipped == 0  # else q is not stationary
     if not history.latest:
         return
-    _warn_of_unlearned(history, run.settles)
+    _warn_of_unlearned(history, run.flat)
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
     moved = not source.indexed or _has_moved(model, source, q, run.point)
@@ -167,11 +167,11 @@ def judge(
     )
 
 
-def _warn_of_unlearned(history: History, settles: bool) -> None:
+def _warn_of_unlearned(history: History, flat: bool) -> None:
     """Warn of trainable hyperparameters that have not changed, not even by rounding."""
     learned = history.hyperparameters
     still = [n for n, values in learned.items() if len(values) > 1 and not np.ptp(values, 0).any()]
-    if still and (settles or len(still) < len(learned)):
+    if still and (flat or len(still) < len(learned)):
         warn(
             f"the fit has not changed {', '.join(still)}: the ELBO does not depend on it, or "
             "TensorFlow has no gradient for it, as after NumPy or tf.stop_gradient; if it should "

@@ -110,7 +110,9 @@ def test_a_parameter_without_a_gradient_is_told(algorithm, alone):
         warnings.simplefilter("always")
         algorithm.run(model, DATA)
     told = [str(one.message) for one in found if "has not changed" in str(one.message)]
-    if alone and isinstance(algorithm, ML2):
-        return  # its optimizer may have moved nothing because of its options
-    assert len(told) == 1
-    assert told[0].startswith("the fit has not changed .kernel.factor: the ELBO does not depend on")
+    # Minibatches alone do not show whether a lone parameter has no gradient.
+    assert len(told) == (0 if alone and isinstance(algorithm, ML2) else 1)
+    for text in told:
+        assert text.startswith(
+            "the fit has not changed .kernel.factor: the ELBO does not depend on"
+        )
