@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.checks import refuse_lazy
 from ..engine.projection import check_codes, parts_of, values_of
 from ..engine.structure import copied
 from ..models.linear import WeightKernel
@@ -156,6 +157,7 @@ class Scored:
                 "score needs y, the labels of X, also if X are files: give score(X, y), or use "
                 "gpflow_bsvm.prediction.predict_log_density(estimator, rows), which reads labels"
             )
+        refuse_lazy(y=y)
         y = with_numpy_type(y)
         y = y if is_classifier(self) else check_are_numbers(y)
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..cluster.dask_data import dask_reader, is_of_dask
 from ..data.batch import Batch, Origin
-from ..data.checks import as_matrix, check_inputs
+from ..data.checks import as_matrix, check_inputs, refuse_lazy
 from ..data.opening import open_source
 from ..data.passes import sum_over
 from ..data.readers import Reader, names_of
@@ -41,8 +41,10 @@ SAMPLE_ROWS = 20_000
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     :return: a reader of rows with their labels; None for arrays in memory.
+    :raise TypeError: for a query of Polars.
     :raise ValueError: if labels or weights are given although the source includes them.
     """
+    refuse_lazy(X=X, y=y, sample_weight=sample_weight)
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
     if not isinstance(X, (Reader, Source, tf.data.Dataset)):

@@ -7,6 +7,7 @@ import pytest
 from helpers import fixed_classifier as fixed
 from scipy.sparse import csr_array, csr_matrix
 
+import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.estimators import inputs
@@ -98,3 +99,33 @@ def test_names_on_one_side_only_are_said_as_in_scikit_learn(fitted, moons):
         UserWarning, match=r"^training had names of columns \(b, a\), but X has none"
     ):
         named.predict(Blocks([X]))
+
+
+class LazyFrame:
+    """As of Polars: it has columns, but no rows."""
+
+    columns = ("a", "b")
+
+    def __array__(self, dtype=None, copy=None):
+        pytest.fail("a query has no rows")
+
+
+def test_a_query_of_polars_is_to_be_collected(fitted, moons):
+    X, y = moons
+    model = gb.models.BSVM(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), X[:5].copy())
+    calls = [
+        ("X", lambda lazy: fixed().fit(lazy, y)),
+        ("y", lambda lazy: fixed().fit(X, lazy)),
+        ("sample_weight", lambda lazy: fixed().fit(X, y, lazy)),
+        ("X", fitted.predict),
+        ("y", lambda lazy: fitted.score(X, lazy)),
+        ("y", lambda lazy: fitted.partial_fit(X, lazy)),
+        ("y", lambda lazy: fitted.as_model_sees((X, lazy), labelled=True)),
+        ("X", lambda lazy: gb.fit(model, (lazy, y[:, None]))),
+        ("Y", lambda lazy: gb.fit(model, (X, lazy))),
+        ("X", lambda lazy: gb.prediction.predict_marginals(model, lazy)),
+    ]
+    for name, call in calls:
+        text = f"^{name} is a LazyFrame, which holds no rows: give {name}.collect\\(\\)$"
+        with pytest.raises(TypeError, match=text):
+            call(LazyFrame())
