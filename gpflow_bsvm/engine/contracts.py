@@ -137,7 +137,7 @@ def check_prior(model: Model, num_latents: int) -> None:
         check_mean(prior.mean_function, Z, num_latents)
 
 
-def check_no_prior_of_q(model: Any) -> None:
+def check_q(model: Any) -> None:
     """:raise ValueError: for a prior on a parameter of q, which closed-form steps would ignore."""
     for name in ("q_mu", "q_sqrt"):
         if getattr(getattr(model, name, None), "prior", None) is not None:

@@ -21,13 +21,12 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import AnyNDArray, TensorType
 from scipy.special import expit, logit
 
-from ..checks import check_number, check_whole
+from ..checks import check_number, check_whole, is_number
 from .base import VARIANCE_FLOOR
 from .classes import normal_cdf, normal_log_cdf, normal_pdf
 
 #: Links: the integral over levels, or the probability at which the loss is stationary.
 LINKS = ("integral", "stationary")
-_REAL = (int, float, np.integer, np.floating)
 #: Phi is treated as constant between values of z closer than this.
 _NEAR = 1e-7
 #: The end of the default levels, in logit t.
@@ -149,7 +148,7 @@ def check_levels(levels: Any) -> AnyNDArray:
     :raise ValueError: unless they are numbers that increase within (0, 1).
     """
     given = np.asarray(levels, object)
-    inside = given.ndim == 1 and all(isinstance(t, _REAL) and 0 < t < 1 for t in given)
+    inside = given.ndim == 1 and all(is_number(t) and 0 < t < 1 for t in given)
     if not (inside and given.size and (np.diff(given) > 0).all()):
         raise ValueError(f"levels must increase within (0, 1), as (0.2, 0.8), got {levels!r}")
     return given.astype(np.float64)

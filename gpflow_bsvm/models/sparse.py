@@ -25,9 +25,9 @@ from ..data.checks import as_matrix, check_data, check_dtype, duplicate_rows
 from ..engine.contracts import (
     check_floats,
     check_model,
-    check_no_prior_of_q,
     check_num_data,
     check_prior,
+    check_q,
     check_width,
     features_of,
     jitter_of,
@@ -330,7 +330,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         if tf.executing_eagerly():
             check_model(self)
-            check_no_prior_of_q(self)
+            check_q(self)
             data = check_data(self.likelihood, data, minibatch=True)
             check_width(self, data[0], data[1])
             if hasattr(learning_rate, "numpy"):
