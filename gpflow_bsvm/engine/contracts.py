@@ -124,11 +124,7 @@ def check_model(model: Model) -> None:
 
 
 def check_prior(model: Model, num_latents: int) -> None:
-    """
-    :raise TypeError: as in `check_independent`.
-    :raise ValueError: also if likelihood or kernel need another number of latent functions, or if
-        the kernel or the mean function rejects the inducing points.
-    """
+    """:raise TypeError: or ValueError, if the parts of a model do not fit each other."""
     prior = model.prior
     check_independent(type(model).__name__, prior.kernel, prior.inducing_variable)
     check_latents(model.likelihood, num_latents, prior.kernel)

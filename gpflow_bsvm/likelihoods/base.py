@@ -83,7 +83,10 @@ class Hooks(Likelihood):
         """
         :raise AttributeError: after construction, for an attribute that cannot change, and for a
             parameter that would be replaced by anything but a parameter of valid values.
+        :raise ValueError: for an invalid `bound`.
         """
+        if name == "bound":
+            check_choice(getattr(self, "bounds", (value,)), bound=value)
         old = vars(self).get(name)
         if isinstance(old, Parameter):
             if not (isinstance(value, Parameter) and may_hold(old, value)):
@@ -325,12 +328,6 @@ class Penalized(Hooks):
         self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
         self.bound = bound
         self.normalizer = normalizer
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """:raise ValueError: for an invalid bound; other errors are as in `Hooks`."""
-        if name == "bound":
-            check_choice(self.bounds, bound=value)
-        super().__setattr__(name, value)
 
     @check_shapes("return: []")
     def log_kappa(self) -> tf.Tensor:

@@ -69,7 +69,7 @@ class LevelHinges(Classification, HingeSum):
         self._knots = levels.knots()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """:raise ValueError: for an invalid link; other errors are as in `Penalized`."""
+        """:raise ValueError: for an invalid link; other errors are as in `Hooks`."""
         if name == "link":
             check_choice(LINKS, link=value)
             if value == "stationary" and not self.levels.shift_together:
