@@ -33,13 +33,13 @@ def check_number(least: float, **values: Any) -> None:
             raise ValueError(f"{name} must be {limit}, got {value}")
 
 
-def check_rate(value: Any, name: str = "learning_rate") -> float:
+def check_rate(value: Any, name: str = "learning_rate", above: float = 0) -> float:
     """
     :return: the value of the option `name`.
-    :raise ValueError: unless it is a number in (0, 1].
+    :raise ValueError: unless it is a number in (`above`, 1].
     """
-    if not is_number(value) or not 0 < value <= 1:
-        raise ValueError(f"{name} must be in (0, 1], got {value!r}")
+    if not is_number(value) or not above < value <= 1:
+        raise ValueError(f"{name} must be in ({above}, 1], got {value!r}")
     return float(value)
 
 

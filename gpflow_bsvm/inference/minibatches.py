@@ -15,7 +15,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_elbo, check_number, check_rate, check_whole, is_number
+from ..checks import check_elbo, check_number, check_rate, check_whole
 from ..data.sampling import BatchGroup, batch_groups
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model, shares_shifts, warn_of_fewer_rows
@@ -65,8 +65,7 @@ class RobbinsMonro:
 
     def __post_init__(self) -> None:
         check_number(1, delay=self.delay)
-        if not is_number(self.forgetting) or not 0.5 < self.forgetting <= 1:
-            raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting!r}")
+        check_rate(self.forgetting, "forgetting", 0.5)
 
     def __call__(self, step: int) -> float:
         """:return: rho of the step, counted from 0."""
