@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from reprlib import repr as shortened
 from typing import Any
@@ -17,22 +18,28 @@ def check_whole(least: int, **values: Any) -> None:
     check_number(least, **values)
 
 
+def is_number(value: Any) -> bool:
+    """:return: True for a real number, which True and False are not."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def check_number(least: float, **values: Any) -> None:
-    """:raise ValueError: unless the option is a number of at least `least`."""
+    """:raise ValueError: unless the option is a finite number of at least `least`."""
     for name, value in values.items():
-        if not isinstance(value, numbers.Real):
+        if not is_number(value):
             raise ValueError(f"{name} must be a number, got {shortened(value)}")
-        if not float(value) >= least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+        if not (value >= least and abs(value) < math.inf):
+            limit = "finite" if value >= least else f"at least {least}"
+            raise ValueError(f"{name} must be {limit}, got {value}")
 
 
-def check_rate(value: Any, name: str = "learning_rate") -> float:
+def check_rate(value: Any, name: str = "learning_rate", above: float = 0) -> float:
     """
     :return: the value of the option `name`.
-    :raise ValueError: unless it is a number in (0, 1].
+    :raise ValueError: unless it is a number in (`above`, 1].
     """
-    if not isinstance(value, numbers.Real) or not 0 < float(value) <= 1:
-        raise ValueError(f"{name} must be in (0, 1], got {value!r}")
+    if not is_number(value) or not above < value <= 1:
+        raise ValueError(f"{name} must be in ({above}, 1], got {value!r}")
     return float(value)
 
 
@@ -42,6 +49,17 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
         if value not in choices:
             shown = ", ".join(map(repr, choices))
             raise ValueError(f"{name} must be one of {shown}, got {value!r}")
+
+
+def may_hold(parameter: Any, value: Any) -> bool:
+    """:return: True if shape, type and transform of a parameter or variable allow this value."""
+    try:
+        array = np.asarray(value, parameter.dtype.as_numpy_dtype)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    transform = getattr(parameter, "transform", None)
+    inside = array if transform is None else transform.inverse(array)
+    return array.shape == parameter.shape and bool(np.isfinite(inside).all())
 
 
 class NotFinite(ValueError):

@@ -10,7 +10,7 @@ from runs import RUNS
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.checks import check_inputs, check_weights, duplicate_rows
-from gpflow_bsvm.inference import CAVI, SVI
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Quantile
 
 
@@ -79,6 +79,14 @@ def test_values_under_a_mask_are_not_used(data):
         (CAVI, {"max_steps": 0}, "max_steps must be at least 1"),
         (CAVI, {"tol": -1e-3}, "tol must be at least 0"),
         (CAVI, {"tol": np.nan}, "tol must be at least 0"),
+        (CAVI, {"tol": np.inf}, "^tol must be finite, got inf$"),
+        (VEM, {"tol": np.inf}, "^tol must be finite, got inf$"),
+        (ECM, {"tol": True}, "^tol must be a number, got True$"),
+        (CAVI, {"learning_rate": True}, r"learning_rate must be in \(0, 1\], got True"),
+        (RobbinsMonro, {"delay": np.inf}, "^delay must be finite, got inf$"),
+        (RobbinsMonro, {"forgetting": True}, r"forgetting must be in \(0.5, 1\], got True"),
+        (ML2, {"optimizer": np.inf}, "optimizer must be a positive number, .*, got inf"),
+        (SVI, {"learning_rate": np.ones(2)}, "learning_rate must be a number in .*, got array"),
         (CAVI, {"learning_rate": 0.0}, r"learning_rate must be in \(0, 1\]"),
         (CAVI, {"learning_rate": 1.1}, r"learning_rate must be in \(0, 1\]"),
         (CAVI, {"learning_rate": np.nan}, r"learning_rate must be in \(0, 1\]"),

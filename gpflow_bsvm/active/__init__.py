@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
-from gpflow.utilities import multiple_assign, read_values
+from gpflow.utilities import multiple_assign, parameter_dict, read_values
 
+from ..checks import may_hold
 from ..data.sources import Source
 from ..deep.keep_best import KeepBest
 from ..engine.contracts import Model, open_data
@@ -67,15 +68,13 @@ def best_kernel(
         predict it. If no row counts, the kernel does not change.
     :param candidates: values by name, trainable or not; other parameters keep their values. None:
         `kernel_multiples` of the current kernel.
-    :raise ValueError: for bad rows, or a candidate with an unknown name.
+    :raise ValueError: for bad rows, or a candidate with an unknown name or an impossible value.
     :raise TypeError: for a model without closed-form steps.
     """
     data = open_data(model, (X, Y), part=True)
-    candidates = kernel_multiples(model) if candidates is None else candidates
+    places = _checked(model, kernel_multiples(model) if candidates is None else candidates)
     known = read_values(model)
-    if unknown := [name for one in candidates for name in one if name not in known]:
-        raise ValueError(f"candidates name {unknown[0]!r}: the parameters are {', '.join(known)}")
-    start = {name: known[name] for one in candidates for name in one}
+    start = {name: known[name] for one in places for name in one}
     hyper = Hyperparameters(model)
     counted = np.full(len(Y), True)
     if isinstance(model.likelihood, Classification):
@@ -89,11 +88,28 @@ def best_kernel(
 
     best = KeepBest(model, loss)
     try:
-        for place in candidates if counted.any() else ():
-            multiple_assign(model, start | place)
+        for place in places if counted.any() else ():
+            multiple_assign(model, {**start, **place})
             best()
     finally:
         best.restore()
+
+
+def _checked(model: Model, candidates: Any) -> list[Mapping[str, Any]]:
+    """:raise ValueError: unless these are values that the model's parameters can have, by name."""
+    places = [*candidates] if isinstance(candidates, Iterable) else [candidates]
+    if not all(isinstance(one, Mapping) for one in places):
+        raise ValueError(
+            'candidates must be a list of values by name, such as [{".kernel.variance": 2.0}], got '
+            f"{candidates!r}"
+        )
+    known = parameter_dict(model)
+    for name, value in (item for one in places for item in one.items()):
+        if name not in known:
+            raise ValueError(f"candidates name {name!r}: the parameters are {', '.join(known)}")
+        if not may_hold(known[name], value):
+            raise ValueError(f"{name} of shape {tuple(known[name].shape)} cannot be {value!r}")
+    return places
 
 
 def fit_from_prior(model: Model, data: Source | None) -> None:

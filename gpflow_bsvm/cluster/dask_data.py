@@ -15,6 +15,7 @@ from ..data.batch import Origin, Piece, digests
 from ..data.readers import Check, Reader, checked
 from ..data.sources import Remote, Source
 from ..optional import require
+from ..tables.cells import arrow, as_labels
 from ..tables.columns import Columns, chosen_words
 from ..tables.paths import own_columns
 from ..tables.reading import Reading
@@ -163,12 +164,19 @@ def _check_numbers(dtypes: Any, target: str | None) -> None:
 
 
 def _distinct(column: Any) -> list[Any]:
-    """:return: a column's labels; categories keep their order."""
+    """:return: a column's labels, as files have them; ordered categories keep their order."""
     found = column.unique().compute()
     if found.isna().any():
         raise ValueError(f"column {column.name!r} holds empty labels; drop such rows first")
-    ordered = getattr(found.dtype, "ordered", False)
-    return list(found.sort_values().tolist()) if ordered else sorted(found.tolist())
+    if getattr(found.dtype, "ordered", False):
+        return list(found.sort_values().tolist())
+    cells = arrow.array(found, from_pandas=True)
+    if isinstance(cells, arrow.ExtensionArray):  # periods, which would become their numbers
+        raise ValueError(
+            f"column {column.name!r} holds labels of type {found.dtype}: give strings, as from "
+            "astype(str)"
+        )
+    return sorted(as_labels(cells).to_pylist())
 
 
 def is_of_dask(X: Any) -> bool:

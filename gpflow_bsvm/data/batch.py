@@ -66,7 +66,7 @@ class Origin(NamedTuple):
 
     first_row: int = 0  #: index of the first row
     file: str | None = None  #: file in which rows are counted
-    columns: tuple[str, ...] | None = None  #: names of the columns of X
+    columns: tuple[Any, ...] | None = None  #: names of the columns of X
     numbers: AnyNDArray | None = None  #: indices of all rows, if not consecutive
     kind: str = "file"  #: the kind of `file`
 

@@ -29,6 +29,7 @@ def as_array(values: Any, name: str) -> AnyNDArray:
     :raise ValueError: for parts of different shapes, or masked values.
     """
     refuse_masked(values, name)
+    refuse_lazy(**{name: values})
     try:
         array: AnyNDArray = np.asarray(values)
     except ValueError as error:
@@ -110,6 +111,13 @@ def refuse_masked(values: Any, name: str) -> None:
     """:raise ValueError: for a masked array, whose masked values would be used."""
     if has_masked(values):
         raise ValueError(f"{name} has masked values; drop such rows, or use {name}.filled(...)")
+
+
+def refuse_lazy(**values: Any) -> None:
+    """:raise TypeError: for a query of Polars, which holds no rows."""
+    for name, value in values.items():
+        if type(value).__name__ == "LazyFrame":
+            raise TypeError(f"{name} is a LazyFrame, which holds no rows: give {name}.collect()")
 
 
 def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:

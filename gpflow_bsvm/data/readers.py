@@ -170,13 +170,14 @@ class Reader(Source):
         for piece in self.pieces(self.chunk_rows):
             batch = checked(piece, self._asked)
             number, width = batch.X.shape
-            columns: Any = piece.origin.columns or f"{width} columns"
+            names = names_of(piece.origin.columns)
+            columns: Any = names or f"{width} columns"
             first = columns if first is None else first
             if columns != first:
                 where = piece.origin.rows(number)
                 raise ValueError(f"{where}: X has {columns}, but earlier rows had {first}")
             row += number
-            self.names = piece.origin.columns
+            self.names = names
             yield batch
         self._check_end(row)
         self.known_rows = row
@@ -327,16 +328,33 @@ class DatasetBatches(Blocks):
             yield piece
 
 
+def names_of(columns: Any, fitted: Iterable[Any] | None = ()) -> tuple[str, ...] | None:
+    """
+    :param columns: names of any type, or None.
+    :param fitted: the names in an earlier fit; None if it had none; empty if there was no fit.
+    :return: the names as strings. The numbers 0 to D - 1 in order are no names, unless the fit had
+        them in another order.
+    :raise ValueError: for these numbers in another order, after a fit without names.
+    """
+    names = tuple(map(str, columns or ()))
+    numbers = tuple(map(str, range(len(names))))
+    if fitted is None and names != numbers and {*names} == {*numbers}:
+        raise ValueError(
+            f"the columns of X are {[*names]}, but in training they were in the order of their "
+            "numbers: give them in this order"
+        )
+    places = [*(columns or ())] == [*range(len(names))]
+    return None if places and (fitted is None or {*names} != {*fitted}) else names or None
+
+
 def _of_block(block: Any, origin: Origin) -> Piece:
     """:raise ValueError: unless it is X, (X, Y) or (X, Y, weight)."""
     several = isinstance(block, (tuple, list)) and len(block) in (2, 3)
     X, Y, weight = (*block, None, None)[:3] if several else (block, None, None)
     if several or len(getattr(X, "shape", ())) == 2:
-        # Of a table of PyArrow, or a data frame; the numbers 0 to D - 1 in order are no names.
+        # Of a table of PyArrow, or a data frame.
         names = X.column_names if hasattr(type(X), "column_names") else getattr(X, "columns", ())
-        named = [*names] != [*range(len(names))]
-        columns = tuple(map(str, names)) if named else None
-        return Piece(X, Y, weight, origin._replace(columns=columns))
+        return Piece(X, Y, weight, origin._replace(columns=tuple(names) or None))
     raise ValueError(
         "a block, or a batch of a dataset, must be (X, Y) or (X, Y, sample_weight), got "
         f"{type(block).__name__}"

@@ -23,18 +23,21 @@ from ..data.opening import open_source
 from ..data.readers import Reader
 from ..data.sources import Source
 from ..likelihoods.base import check_closed_form, has_hook
-from ..likelihoods.labels import check_labels, label_columns
+from ..likelihoods.labels import check_labels, check_latents, label_columns
 from ..notices import warn
 from .natural import Natural
 from .projection import (
     Features,
     Prior,
     check_codes,
+    check_independent,
     check_kernel,
     check_mean,
     compiled_project,
     parts_of,
     plain_parts,
+    plain_points,
+    values_of,
 )
 from .shared_graph import first_in_fit
 from .structure import look_into, named_parameters
@@ -117,6 +120,27 @@ def check_model(model: Model) -> None:
             raise TypeError(
                 f"the model's {name} is a distributed variable, on which gpflow.set_trainable has "
                 "no effect: make and fit the model outside of strategy.scope()"
+            )
+
+
+def check_prior(model: Model, num_latents: int) -> None:
+    """:raise TypeError: or ValueError, if the parts of a model do not fit each other."""
+    prior = model.prior
+    check_independent(type(model).__name__, prior.kernel, prior.inducing_variable)
+    check_latents(model.likelihood, num_latents, prior.kernel)
+    for Z in plain_points(prior.inducing_variable):
+        check_active_dims(prior.kernel, Z.shape[-1], "Z")  # a GPU would read zeros
+        values_of(prior.kernel, Z[:1])
+        check_mean(prior.mean_function, Z, num_latents)
+
+
+def check_q(model: Any) -> None:
+    """:raise ValueError: for a prior on a parameter of q, which closed-form steps would ignore."""
+    for name in ("q_mu", "q_sqrt"):
+        if getattr(getattr(model, name, None), "prior", None) is not None:
+            raise ValueError(
+                f"{name} has a prior, which closed-form steps of q ignore: set it to None, or use "
+                "one of GPflow's optimizers"
             )
 
 

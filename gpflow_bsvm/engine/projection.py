@@ -282,17 +282,11 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     raise ValueError(f"Kuu has no Cholesky factor, even with jitter {jitter:.0e}: {reason}")
 
 
-def call_kernel(prior: Prior) -> None:
-    """:raise ValueError: if the kernel rejects its inducing points; the message names its part."""
-    for Z in plain_points(prior.inducing_variable):
-        values_of(prior.kernel, Z[:1])
-
-
 def _why_no_factor(prior: Prior, jitter: float) -> str:
     """:return: the likely reason why Kuu has no Cholesky factor, and a remedy."""
-    call_kernel(prior)
-    for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
-        if pairs:
+    for Z in plain_points(prior.inducing_variable):
+        values_of(prior.kernel, Z[:1])
+        if pairs := duplicate_rows(Z):
             first, again = pairs[0]
             return f"inducing points {first} and {again} are equal: remove duplicates"
     K = np.asarray(Kuu(prior.inducing_variable, prior.kernel))

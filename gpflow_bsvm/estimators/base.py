@@ -14,7 +14,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..checkpoints.directory import Directory
 from ..data.batch import digest
@@ -157,7 +157,10 @@ class BSVMEstimator(Attributes, BaseEstimator):
         scaler = inputs.make_scaler(data[0], data[2])
         data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data
-        stages.units |= {"scale of X": digest(np.stack(shift_and_scale(self.scaler_, X.shape[1])))}
+        stages.units |= {
+            "scale of X": digest(np.stack(shift_and_scale(self.scaler_, X.shape[1]))),
+            "number of classes": str(len(getattr(self, "classes_", ()))),  # some may have no rows
+        }
         seed = stages.seed(self, ArraySource(X, Y, weight[:, None], CHUNK_ROWS))
         self._found(self._learn_model(data, codes, seed, stages), data)
 
@@ -271,7 +274,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
             return open_later(source, self, labelled)
         if labelled:
             Y, _ = self._encoding()(known_labels(y)[:, None])
-            return self.as_model_sees(X), Y.astype(gpflow.config.default_float())
+            X = self.as_model_sees(X)
+            check_consistent_length(X, Y)
+            return X, Y.astype(gpflow.config.default_float())
         if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
             raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
         X = inputs.validated(self, rows, reset=False)

@@ -12,14 +12,16 @@ import tensorflow_probability as tfp
 from gpflow import Parameter
 from gpflow.base import AnyNDArray
 from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, Periodic, Sum
+from sklearn.base import is_classifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.checks import refuse_lazy
 from ..engine.projection import check_codes, parts_of, values_of
 from ..engine.structure import copied
 from ..models.linear import WeightKernel
 from ..notices import warn
-from .labels import with_numpy_type
+from .labels import check_are_numbers, with_numpy_type
 
 #: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
@@ -155,7 +157,10 @@ class Scored:
                 "score needs y, the labels of X, also if X are files: give score(X, y), or use "
                 "gpflow_bsvm.prediction.predict_log_density(estimator, rows), which reads labels"
             )
-        return float(super().score(X, with_numpy_type(y), sample_weight))  # type: ignore[misc]
+        refuse_lazy(y=y)
+        y = with_numpy_type(y)
+        y = y if is_classifier(self) else check_are_numbers(y)
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
 
 class Attributes:

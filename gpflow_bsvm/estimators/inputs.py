@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..data.batch import SparseRows
 from ..data.checks import check_weights, has_masked, warn_of_digits
+from ..data.readers import names_of
 from ..model_selection.held_out import in_parts
 from ..notices import warn
 from ..tables.paths import listed
@@ -44,18 +45,17 @@ def _as_sklearn_reads(X: Any, fitted: Any = ()) -> Any:
     """
     :return: X, with NaN in place of masked values, and of pandas.NA in object columns; and with
         strings for column names such as (2020, "May"), because scikit-learn compares only strings
-        with those `fitted`. The numbers 0 to D - 1 are no names, unless fitted in another order.
+        with those `fitted` (see `names_of`).
     """
     if not hasattr(X, "iloc") or X.ndim != 2:
         objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
         return np.where(missing(X), np.nan, X) if objects or has_masked(X) else X
-    names = [*X.columns]
+    names = names_of([*X.columns], fitted)
     if "object" in map(str, X.dtypes):
         X = type(X)(_as_sklearn_reads(np.asarray(X, object)), X.index, X.columns)
-    places = names == [*range(len(names))] and {*map(str, names)} != {*fitted}
-    if places or any(isinstance(name, str) for name in names):
+    if names is None or any(isinstance(name, str) for name in X.columns):
         return X
-    return X.set_axis([*map(str, names)], axis=1)
+    return X.set_axis([*names], axis=1)
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
@@ -70,7 +70,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             "X must hold numbers, got dates or times: convert them, for instance to days by "
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
-    X = _as_sklearn_reads(X, () if how["reset"] else getattr(estimator, "feature_names_in_", ()))
+    X = _as_sklearn_reads(X, () if how["reset"] else getattr(estimator, "feature_names_in_", None))
     warn_of_digits(X, estimator._how["dtype"])
     try:
         return validate_data(estimator, X, y, **how, **estimator._how)

@@ -155,8 +155,12 @@ def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
     :raise ValueError: for any other label.
     """
     order = np.argsort(classes)
-    places = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
-    if (unseen := classes[places] != y).any():
+    try:
+        places = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
+        unseen = np.asarray(classes[places] != y)
+    except TypeError:  # types that cannot be compared, such as dates and words
+        unseen = np.full(len(y), True)
+    if unseen.any():
         raise ValueError(
             f"y contains previously unseen labels: {np.unique(y[unseen]).tolist()}; the classes "
             f"are {classes.tolist()}"

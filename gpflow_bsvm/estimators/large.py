@@ -16,15 +16,17 @@ from sklearn.preprocessing import StandardScaler
 
 from ..cluster.dask_data import dask_reader, is_of_dask
 from ..data.batch import Batch, Origin
-from ..data.checks import as_matrix, check_inputs
+from ..data.checks import as_matrix, check_inputs, refuse_lazy
 from ..data.opening import open_source
 from ..data.passes import sum_over
-from ..data.readers import Reader
+from ..data.readers import Reader, names_of
 from ..data.sampling import random_keys
 from ..data.sources import Source
 from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
+from ..notices import warn
 from ..tables.labels import MOST_CLASSES
+from ..tables.paths import listed
 from . import inputs
 from .labels import Encoding, standardised
 from .specification import Data
@@ -39,8 +41,10 @@ SAMPLE_ROWS = 20_000
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     :return: a reader of rows with their labels; None for arrays in memory.
+    :raise TypeError: for a query of Polars.
     :raise ValueError: if labels or weights are given although the source includes them.
     """
+    refuse_lazy(X=X, y=y, sample_weight=sample_weight)
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
     if not isinstance(X, (Reader, Source, tf.data.Dataset)):
@@ -64,11 +68,8 @@ class Rows(NamedTuple):
         """:return: X [n, D] and Y [n, 1], or [n, 0] without labels."""
         where = origin or Origin()
         X = check_inputs(X, where)
-        if self.names is not None and where.columns and list(where.columns) != list(self.names):
-            raise ValueError(
-                f"the columns of X are {list(where.columns)}, but training had {list(self.names)}: "
-                "pass features=[...] to the source, in the order of training"
-            )
+        if self.num_columns is not None:
+            self._check_names(where)
         if self.num_columns not in (None, X.shape[1]):
             raise ValueError(f"X has {X.shape[1]} columns, but training had {self.num_columns}")
         if not self.labelled:
@@ -82,6 +83,22 @@ class Rows(NamedTuple):
 
     def labels(self, Y: AnyNDArray) -> None:
         """Do nothing, because `survey` checks all labels."""
+
+    def _check_names(self, where: Origin) -> None:
+        """As scikit-learn does for data frames, warn if only X or only training has names."""
+        known = () if self.names is None else (*self.names,)
+        given = names_of(where.columns, self.names) or ()
+        if known and given and known != given:
+            raise ValueError(
+                f"the columns of X are {[*given]}, but training had {[*known]}: pass "
+                "features=[...] to the source, in the order of training"
+            )
+        if bool(known) != bool(given) and where.first_row == 0 and where.numbers is None:
+            one, other = ("training had", "X has") if known else ("X has", "training had")
+            warn(
+                f"{one} names of columns ({listed([*known, *given])}), but {other} none: columns "
+                "are taken by their places"
+            )
 
 
 class Survey(NamedTuple):

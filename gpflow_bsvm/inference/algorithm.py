@@ -14,7 +14,7 @@ from ..checkpoints.directory import Directory
 from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
-from ..engine.contracts import Model, open_data, warn_of_fewer_rows, weighted
+from ..engine.contracts import Model, check_q, open_data, warn_of_fewer_rows, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.base import check_hook
 from .outcome import NUMERICAL, cause_of, judge
@@ -102,6 +102,8 @@ class Algorithm(ABC):
 
         :param record: the record to fill: an empty `History`, or `Draws`.
         """
+        if isinstance(record, History):
+            check_q(model)
         for hook in self.needs:
             check_hook(model.likelihood, hook, self.instead)
         if self.weighs and model.num_data is not None:

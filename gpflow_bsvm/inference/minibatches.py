@@ -65,8 +65,7 @@ class RobbinsMonro:
 
     def __post_init__(self) -> None:
         check_number(1, delay=self.delay)
-        if not isinstance(self.forgetting, numbers.Real) or not 0.5 < float(self.forgetting) <= 1:
-            raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting!r}")
+        check_rate(self.forgetting, "forgetting", 0.5)
 
     def __call__(self, step: int) -> float:
         """:return: rho of the step, counted from 0."""
@@ -313,7 +312,7 @@ class SVI(MinibatchAlgorithm):
     adapts = True
 
     def __post_init__(self) -> None:
-        if self.learning_rate == "adaptive":
+        if isinstance(self.learning_rate, str) and self.learning_rate == "adaptive":
             object.__setattr__(self, "learning_rate", Adaptive())
         super().__post_init__()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.keras import tf_keras
 
-from ..checks import check_whole
+from ..checks import check_whole, is_number
 from ..data.batch import Batch, take
 from ..data.sampling import BatchGroup
 from ..data.sources import Source
@@ -90,10 +90,10 @@ class ML2(MinibatchAlgorithm):
 def check_optimizer(**options: Any) -> None:
     """:raise ValueError: unless each is a positive number or a Keras optimizer without averages."""
     for name, value in options.items():
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         methods = ("apply_gradients", "build", "get_config")  # Keras's legacy ones lack `build`
         optimizer = all(hasattr(value, method) for method in methods)
-        if isinstance(value, type) or not (optimizer or (number and float(value) > 0)):
+        rate = is_number(value) and 0 < value < math.inf
+        if isinstance(value, type) or not (optimizer or rate):
             raise ValueError(
                 f"{name} must be a positive number, the rate of Adam, or a Keras optimizer such "
                 f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"

@@ -143,6 +143,7 @@ def judge(
         history.converged &= history.clipped == 0  # else q is not stationary
     if not history.latest:
         return
+    _warn_of_unlearned(history, run.flat)
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
     moved = not source.indexed or _has_moved(model, source, q, run.point)
@@ -164,6 +165,18 @@ def judge(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
         + ((_LEFT if says else _MOVED) if algorithm.learns else _FIXED)
     )
+
+
+def _warn_of_unlearned(history: History, flat: bool) -> None:
+    """Warn of trainable hyperparameters that have not changed, not even by rounding."""
+    learned = history.hyperparameters
+    still = [n for n, values in learned.items() if len(values) > 1 and not np.ptp(values, 0).any()]
+    if still and (flat or len(still) < len(learned)):
+        warn(
+            f"the fit has not changed {', '.join(still)}: the ELBO does not depend on it, or "
+            "TensorFlow has no gradient for it, as after NumPy or tf.stop_gradient; if it should "
+            "stay as it is, use gpflow.set_trainable(..., False)"
+        )
 
 
 def _warn_of_end(model: Model, history: History, spent: str) -> None:

@@ -38,6 +38,7 @@ class Run(Generic[State, Taken]):
     :ivar converged: whether the stopping rule was met.
     :ivar unseen: whether a graph call may run several steps, because no callback reads the model.
     :ivar settles: whether the run has a stopping rule.
+    :ivar flat: whether the gradient in the hyperparameters is known to be 0.
     :ivar by_sites: whether convergence means that the sites of all rows stopped changing; q is not
         stationary if sites were clipped.
     :ivar point: whether q is a point without variance.
@@ -50,6 +51,7 @@ class Run(Generic[State, Taken]):
     state: State
     converged: bool = False
     unseen: bool = False
+    flat: bool = False
 
     def __init__(self, options: Any, model: Any) -> None:
         self._options = options

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
@@ -132,6 +133,8 @@ class _Rounds(Run[RoundState, Step]):
             curvature = maximise(
                 here, self._hyper.variables, options.iterations, state.curvature, least
             )
+            if all(map(np.array_equal, state.values, self._hyper.state())):
+                self.flat = not any(map(np.any, here()[1]))
         ascent = SiteAscent(self._model, self._source, state.sites, self._dtype)
         before = math.inf if state.sites is None else float(ascent.point.value)
         rho = ascent.climb(options.sweeps)

@@ -16,7 +16,7 @@ from gpflow.base import TensorType
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive
 
-from ..checks import check_choice
+from ..checks import check_choice, may_hold
 from .labels import check_rows
 
 
@@ -49,6 +49,11 @@ _NEEDED = {
 }
 
 
+#: Attributes from which others are computed, or on which a model depends.
+_FIXED = (
+    *("input_dim", "latent_dim", "observation_dim", "num_classes", "normalizer"),
+    *("W", "b", "levels", "tied", "scale", "weight"),
+)
 #: GPflow's methods that define p(y | f).
 _DEFINING = (
     *("_scalar_log_prob", "_log_prob", "log_prob", "losses"),
@@ -73,6 +78,28 @@ class Hooks(Likelihood):
     shift_invariant: Any = False
     link_parameters: Any = MappingProxyType({})
     lacking: Any = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """
+        :raise AttributeError: after construction, for an attribute that cannot change, and for a
+            parameter that would be replaced by anything but a parameter of valid values.
+        :raise ValueError: for an invalid `bound`.
+        """
+        if name == "bound":
+            check_choice(getattr(self, "bounds", (value,)), bound=value)
+        old = vars(self).get(name)
+        if isinstance(old, Parameter):
+            if not (isinstance(value, Parameter) and may_hold(old, value)):
+                raise AttributeError(
+                    f"{name} is a parameter: use likelihood.{name}.assign(value), or replace it by "
+                    f"a gpflow.Parameter of shape {tuple(old.shape)} with valid values"
+                )
+        elif name in _FIXED and name in vars(self):
+            raise AttributeError(
+                f"{name} cannot change, because other attributes depend on it: construct another "
+                f"{type(self).__name__}"
+            )
+        super().__setattr__(name, value)
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
@@ -296,7 +323,6 @@ class Penalized(Hooks):
         :raise ValueError: for invalid values.
         """
         super().__init__(**shape)
-        check_choice(self.bounds, bound=bound)
         if normalizer and not self.has_normalizer:
             raise ValueError(f"{type(self).__name__} has no normalizer: leave out normalizer=...")
         self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)

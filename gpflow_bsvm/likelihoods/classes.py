@@ -14,6 +14,7 @@ from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import ScalarLikelihood
 from gpflow.utilities import positive, to_default_float
 
+from ..checks import check_whole
 from ..notices import warn
 from .base import Hooks, Sites
 from .labels import (
@@ -261,8 +262,7 @@ class CategoricalLikelihood(Classification):
         :param about: further arguments, by name, of the other base class.
         :raise ValueError: for invalid values.
         """
-        if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
-            raise ValueError(f"num_classes must be an integer and at least 2, got {num_classes!r}")
+        check_whole(2, num_classes=num_classes)
         if invlink is not None:
             warn(f"{type(self).__name__} has its own link, and ignores invlink={invlink!r}")
         shape = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}

@@ -14,7 +14,7 @@ from gpflow import Parameter
 from gpflow.base import AnyNDArray, MeanAndVariance, TensorType
 from gpflow.config import default_float
 
-from ..checks import check_choice
+from ..checks import check_choice, check_whole
 from .classes import CategoricalLikelihood, Classification, normal_cdf
 from .hinge import HingeSum, Terms
 from .labels import check_binary_labels, check_columns, signs
@@ -39,6 +39,7 @@ class LevelHinges(Classification, HingeSum):
         link: str = "integral",
         *,
         latent_dim: int = 1,
+        num_thresholds: int = 1,
         normalizer: bool = False,
         **shape: int | None,
     ) -> None:
@@ -47,7 +48,7 @@ class LevelHinges(Classification, HingeSum):
         :param bound: "exact" or "augmented".
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; if None, `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
-        :param latent_dim: number of targets.
+        :param latent_dim: number of targets; each has the levels at `num_thresholds` thresholds.
         :param normalizer: as in `Penalized`; so is `shape`.
         :raise ValueError: for invalid values.
         """
@@ -57,18 +58,27 @@ class LevelHinges(Classification, HingeSum):
                 "levels must be Levels, such as gpflow_bsvm.likelihoods.location_spread(9), got "
                 f"{levels!r}"
             )
-        check_choice(LINKS, link=link)
-        if link == "stationary" and not levels.shift_together:
-            raise ValueError(
-                "link='stationary' needs more levels than latent functions, which can shift all "
-                f"levels equally, as in location_spread(), got W = {levels.W.round(3).tolist()}"
-            )
         shape = {"input_dim": None, "observation_dim": 1} | shape
         shape["latent_dim"] = latent_dim * levels.num_latents
-        super().__init__(penalty, bound, W=levels.W, b=levels.b, normalizer=normalizer, **shape)
+        # All levels of the first threshold come first, then those of the next.
+        W = np.tile(levels.W, (num_thresholds, 1))
+        b = np.tile(levels.b, num_thresholds)
+        super().__init__(penalty, bound, W=W, b=b, normalizer=normalizer, **shape)
         self.levels = levels
         self.link = link
         self._knots = levels.knots()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """:raise ValueError: for an invalid link; other errors are as in `Hooks`."""
+        if name == "link":
+            check_choice(LINKS, link=value)
+            if value == "stationary" and not self.levels.shift_together:
+                raise ValueError(
+                    "link='stationary' needs more levels than latent functions, which can shift "
+                    "all levels equally, as in location_spread(), got W = "
+                    f"{self.levels.W.round(3).tolist()}"
+                )
+        super().__setattr__(name, value)
 
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
@@ -260,9 +270,10 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
                 raise ValueError("bin edges define the thresholds: leave out thresholds=...")
             thresholds = C
             C = np.size(C) + 1
-        about = {"levels": levels, "link": link, "latent_dim": 1}
-        super().__init__(C, penalty, bound, about=about)
+        check_whole(2, num_classes=C)
         number = C - 1
+        about = {"levels": levels, "link": link, "latent_dim": 1, "num_thresholds": number}
+        super().__init__(C, penalty, bound, about=about)
         start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
         theta = np.asarray(start, np.float64)
         if theta.shape != (number,) or not (
@@ -270,9 +281,6 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         ):
             raise ValueError(f"thresholds must be {number} increasing numbers, got {start}")
         self.thresholds = Parameter(theta, transform=tfp.bijectors.Ascending())
-        # All levels of the first threshold come first, then those of the next.
-        self.W = np.tile(self.levels.W, (number, 1))
-        self.b = np.tile(self.levels.b, number)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """As in `CategoricalLikelihood`, but classes may be absent: their order is known."""

@@ -21,7 +21,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import AnyNDArray, TensorType
 from scipy.special import expit, logit
 
-from ..checks import check_number, check_whole
+from ..checks import check_number, check_whole, is_number
 from .base import VARIANCE_FLOOR
 from .classes import normal_cdf, normal_log_cdf, normal_pdf
 
@@ -58,8 +58,8 @@ class Levels:
         :raise ValueError: for levels that do not increase within (0, 1), a W or b that is not
             finite or has the wrong shape, or a W of lower rank.
         """
-        t, W, b = (np.asarray(part, np.float64) for part in (self.t, self.W, self.b))
-        check_levels(t)
+        t = check_levels(self.t)
+        W, b = (np.asarray(part, np.float64) for part in (self.W, self.b))
         if W.ndim != 2 or len(W) != len(t) or b.shape != t.shape:
             raise ValueError(
                 f"{len(t)} levels need W of shape [{len(t)}, Q] and b of shape [{len(t)}], got "
@@ -135,18 +135,23 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
         check_whole(2, levels=levels)
         s = np.linspace(-_OUTERMOST, _OUTERMOST, levels)
     else:
-        t = np.asarray(levels, np.float64)
-        check_levels(t)
+        t = check_levels(levels)
         check_whole(2, levels=t.size)
         s = logit(t)
     W = np.stack([np.ones_like(s), -spread * s], axis=-1)
     return LocationSpread(expit(s), W if spread else W[:, :1], -s)
 
 
-def check_levels(t: AnyNDArray) -> None:
-    """:raise ValueError: unless levels increase within (0, 1)."""
-    if t.ndim != 1 or len(t) < 1 or not (t[0] > 0 and t[-1] < 1 and (np.diff(t) > 0).all()):
-        raise ValueError(f"levels must increase within (0, 1), as (0.2, 0.8), got {t.tolist()}")
+def check_levels(levels: Any) -> AnyNDArray:
+    """
+    :return: [T], the levels.
+    :raise ValueError: unless they are numbers that increase within (0, 1).
+    """
+    given = np.asarray(levels, object)
+    inside = given.ndim == 1 and all(is_number(t) and 0 < t < 1 for t in given)
+    if not (inside and given.size and (np.diff(given) > 0).all()):
+        raise ValueError(f"levels must increase within (0, 1), as (0.2, 0.8), got {levels!r}")
+    return given.astype(np.float64)
 
 
 @check_shapes("Fmu: [batch..., Q]", "Fvar: [batch..., Q]", "return[all]: [...]")

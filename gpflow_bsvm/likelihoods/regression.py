@@ -143,8 +143,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         self, cdf: Callable[..., tf.Tensor], Fmu: TensorType, Fvar: TensorType, levels: Any
     ) -> tf.Tensor:
         """As in `predict_quantiles`, with a function that computes `predict_cdf`."""
-        t = np.asarray(levels, np.float64)
-        check_levels(t)
+        t = check_levels(levels)
         deviation = tf.sqrt(tf.maximum(Fvar, 0) + self.noise_variance)
         low = Fmu - deviation * np.sqrt((1 - t) / t)  # Cantelli's inequality
         high = Fmu + deviation * np.sqrt(t / (1 - t))
@@ -246,10 +245,9 @@ class Quantile(HingeSum):
         :param scale: prior distance of tied quantiles per unit of logit tau, in units of y.
         :raise ValueError: for invalid values.
         """
-        self.levels = np.asarray(levels, np.float64)
+        self.levels = check_levels(levels)
         self.tied = tied
         self.scale = scale
-        check_levels(self.levels)
         K = len(self.levels)
         logits = logit(self.levels)
         if tied and K < 2:

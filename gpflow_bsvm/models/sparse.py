@@ -26,6 +26,8 @@ from ..engine.contracts import (
     check_floats,
     check_model,
     check_num_data,
+    check_prior,
+    check_q,
     check_width,
     features_of,
     jitter_of,
@@ -35,7 +37,6 @@ from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_an
 from ..engine.projection import (
     Prior,
     Projected,
-    call_kernel,
     check_codes,
     check_independent,
     compiled_prior_factor,
@@ -47,7 +48,7 @@ from ..engine.projection import (
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
 from ..engine.structure import named_parameters, remembered
-from ..likelihoods.labels import as_column, check_labels, check_latents, label_numbers, num_latents
+from ..likelihoods.labels import as_column, check_labels, label_numbers, num_latents
 from ..notices import warn
 
 
@@ -64,15 +65,22 @@ class SparseFeatures(gpflow.models.GPModel):
     #: Whether equal inducing points are useless.
     _warns_of_duplicates: ClassVar[bool] = True
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """:raise TypeError: or ValueError, later, for an unsuitable kernel or mean function."""
+        old = vars(self).get(name)
+        super().__setattr__(name, value)
+        if name in ("kernel", "mean_function") and old is not None:
+            try:
+                check_prior(self, self.num_latent_gps)
+            except (TypeError, ValueError):
+                super().__setattr__(name, old)
+                raise
+
     def _check_features(self) -> None:
-        """
-        :raise ValueError: if the likelihood needs another number of latent functions; for an
-            invalid `num_data`; for a kernel that rejects the inducing points.
-        """
+        """:raise ValueError: as in `check_prior`, and for an invalid `num_data`."""
         self._jitter = None
         check_num_data(getattr(self, "num_data", None))
-        check_latents(self.likelihood, self.num_latent_gps, self.kernel)
-        call_kernel(self.prior)
+        check_prior(self, self.num_latent_gps)
         points = plain_points(self.inducing_variable) if self._warns_of_duplicates else []
         for pairs in filter(None, map(duplicate_rows, points)):
             first, again = pairs[0]
@@ -321,6 +329,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         if tf.executing_eagerly():
             check_model(self)
+            check_q(self)
             data = check_data(self.likelihood, data, minibatch=True)
             check_width(self, data[0], data[1])
             if hasattr(learning_rate, "numpy"):

@@ -26,7 +26,7 @@ from ..engine.contracts import (
     shares_shifts,
 )
 from ..engine.natural import Natural, compiled_solve, gaussian
-from ..engine.projection import Floats, check_independent, project_batch
+from ..engine.projection import Floats, project_batch
 from ..engine.statistics import sum_sites
 from ..inducing_points.points import SUBSAMPLE, at_most, checked, distinct_rows, some_rows
 from ..inference.outcome import at_rows, check_margins, warn_of_digits
@@ -80,7 +80,6 @@ class DualBSVM(AsBSVM):
         num_latent_gps = num_latents(likelihood, Y.shape[1], num_latent_gps)
         super().__init__(kernel, likelihood, mean_function, num_latent_gps)
         self.inducing_variable = as_inducing(inducing_variable)
-        check_independent(type(self).__name__, kernel, self.inducing_variable)
         self._check_features()
         check_floats(self)
         check_width(self, X, Y)

@@ -142,6 +142,13 @@ class SVMLight(Format):
         told = self.names if reading.na_values else (*reading.told_words, *reading.dates)
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
 
+    def widen(self, width: int, reading: Reading) -> None:
+        """Add columns of 0 until there are `width`, as in the widest of several files."""
+        more = [f"x{number}" for number in range(self.X.shape[1], width)]
+        self.names = [*self.names, *more]
+        self.types |= dict.fromkeys(more if reading.na_values else (), arrow.float64())
+        self.X.resize(self.num_rows, width)
+
     def _check_indices(self, features: Sequence[str]) -> None:
         """:raise ValueError: if the indices of a model's features count from another number."""
         known = [int(name[1:]) for name in features if re.fullmatch(r"x\d+", name)]

@@ -37,10 +37,13 @@ def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     """
     :return: file paths of a file, a directory (in the order of names), or several of these.
     :raise FileNotFoundError: if there is no such file.
-    :raise ValueError: for a pipe or a device, which can be read only once.
+    :raise ValueError: for a pipe or a device, which can be read only once; for no path.
     """
     if not isinstance(path, (str, os.PathLike)):
-        return [found for one in path for found in find_files(one, endings)]
+        several = [*path] if isinstance(path, Iterable) and not isinstance(path, bytes) else []
+        if not several:
+            raise ValueError(f"expected a file, a directory or a list of these, got {path!r}")
+        return [found for one in several for found in find_files(one, endings)]
     name = os.fspath(path)
     if not os.path.exists(name):
         raise FileNotFoundError(f"there is no file {name}")

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ..notices import warn
 from ..optional import Later
 from . import formats
 from .cells import arrow
@@ -52,6 +53,12 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
         raise ValueError("it is empty, without a header line")
     if "\0" in text:
         raise ValueError("it is not text, or it needs an encoding such as 'utf-16' or 'utf-32'")
+    latin = codecs.lookup(found).name.startswith("iso8859")
+    if latin and (unseen := re.search(r"[\x80-\x9f]", text)):
+        warn(
+            f"{path} has {unseen[0]!r}, which is invisible in {found}: if it should be a quotation "
+            "mark, a dash or a sign such as the euro's, give encoding='cp1252'"
+        )
     return text, found
 
 
@@ -189,6 +196,9 @@ class Text(formats.Format):
 def open_formats(paths: Sequence[str], reading: Reading) -> list[formats.Format]:
     """:return: the tables in the files, with columns from folder names."""
     files = [open_format(path, reading) for path in paths]
+    sparse = [file for file in files if isinstance(file, formats.SVMLight)]
+    for one in sparse:
+        one.widen(max(other.X.shape[1] for other in sparse), reading)
     for file, own in zip(files, folders_of(paths, reading.is_prediction)):
         file.folders = {name: value for name, value in own.items() if name not in file.names}
         file.types |= dict.fromkeys(file.folders, arrow.string())

@@ -186,3 +186,33 @@ def test_a_candidate_changes_what_it_names_and_only_the_best_is_kept():
         best_kernel(one, X[:12], Y[:12], candidates)
     assert_same_state(state(models[0]), state(models[1]), 1e-10)
     assert models[0].kernel.lengthscales.numpy() == models[1].kernel.lengthscales.numpy()
+
+
+@pytest.mark.parametrize(
+    "candidates, text",
+    [
+        ({".kernel.variance": 2.0}, "candidates must be a list of values by name, such as"),
+        ([1], r'such as \[{".kernel.variance": 2.0}\], got \[1\]'),
+        (5, "got 5"),
+        ([{".kernel.variance": -1.0}], r"^\.kernel\.variance of shape \(\) cannot be -1\.0$"),
+        ([{".kernel.variance": "a"}], "cannot be 'a'"),
+        ([{".kernel.variance": np.nan}], "cannot be nan"),
+        (
+            [{".kernel.lengthscales": [1.0, 2.0, 3.0]}],
+            r"lengthscales of shape \(\) cannot be \[1.0,",
+        ),
+    ],
+)
+def test_candidates_are_checked_before_the_first_fit(candidates, text):
+    model = binary()
+    with pytest.raises(ValueError, match=text):
+        best_kernel(model, X[:12], Y[:12], candidates)
+    assert_same_state(state(model), state(binary()), 0)
+
+
+def test_candidates_may_come_one_by_one():
+    models = binary(), binary()
+    candidates = [{".kernel.variance": 0.1}, {".kernel.lengthscales": 1.1}]
+    for one, given in zip(models, (candidates, iter(candidates))):
+        best_kernel(one, X[:12], Y[:12], given)
+    assert_same_state(state(models[0]), state(models[1]), 0)

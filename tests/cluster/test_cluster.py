@@ -309,6 +309,20 @@ def test_labels_of_categories(client, arrays, ordered):
     np.testing.assert_array_equal(np.concatenate(found)[:, 0], expected)
 
 
+def test_labels_that_are_times_are_their_text_as_in_files(arrays):
+    """Before, the classes were Timestamps, and no label was one of them."""
+    X, Y = arrays
+    times = pd.to_datetime(np.where(Y[:, 0] > 0, "2021-01-01", "2020-01-01"))
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(y=times)
+    rows = DaskFrame(dd.from_pandas(table, npartitions=2), target="y", classes="auto")
+    assert [label[:10] for label in rows.classes] == ["2020-01-01", "2021-01-01"]
+    found = [piece.Y[:, 0] for piece in rows.pieces(50)]
+    np.testing.assert_array_equal(np.concatenate(found), times.year == 2021)
+    table.y = times.to_period("M")
+    with pytest.raises(ValueError, match=r"labels of type period\[M\]: give strings"):
+        DaskFrame(dd.from_pandas(table, npartitions=2), target="y", classes="auto")
+
+
 def test_all_rows_are_told_alike_with_and_without_a_client(client, arrays):
     model, (X, Y) = model_of(arrays[0]), arrays
 

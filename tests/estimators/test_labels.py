@@ -304,3 +304,43 @@ def test_labels_of_mixed_types_are_told():
     for nothing in ({0, 1}, {0: 1}, (n for n in "ab")):
         with pytest.raises(ValueError, match="y should be a 1d array"):
             BSVMClassifier().fit(X, nothing)
+
+
+# --- labels of another type than in the fit ------------------------------------------------------
+
+TYPES = {
+    "words": np.array(["no", "yes"]),
+    "numbers": np.array([0, 1]),
+    "dates": np.array(["2020-01-01", "2021-01-01"], "M8[D]"),
+}
+
+
+@pytest.mark.parametrize("later", TYPES)
+@pytest.mark.parametrize("first", TYPES)
+def test_labels_of_another_type_are_unseen(moons, first, later):
+    X, y = moons
+    model = fixed(num_inducing=15).fit(X, TYPES[first][y])
+    if first == later:
+        model.partial_fit(X, TYPES[later][y])
+        return
+    for call in (model.partial_fit, lambda X, y: model.as_model_sees((X, y), labelled=True)):
+        with pytest.raises(
+            ValueError, match=r"y contains previously unseen labels: .*; the classes"
+        ):
+            call(X, TYPES[later][y])
+
+
+def test_words_are_no_numbers_to_be_scored(moons):
+    X, y = moons
+    model = BSVMRegressor(num_inducing=8, learn_kernel=False, penalty=2.0, epsilon=0.1).fit(X, y)
+    with pytest.raises(
+        ValueError, match="y must be numbers, got 'no': classes need BSVMClassifier"
+    ):
+        model.score(X, TYPES["words"][y])
+    assert model.score(X, pd.Series(y, dtype="Int64")) == model.score(X, y)
+
+
+def test_rows_and_labels_have_one_length(moons, fitted):
+    X, y = moons
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[120, 3\]"):
+        fitted.as_model_sees((X, y[:3]), labelled=True)

@@ -233,3 +233,11 @@ def test_labels_far_from_those_of_the_first_call_are_told(data):
         regressor.partial_fit(X[50:], y[50:])
     with pytest.warns(UserWarning, match="most y are far outside of .* begin partial_fit with all"):
         regressor.partial_fit(X[50:], y[50:] + 4)
+
+
+def test_a_checkpoint_is_of_one_number_of_classes(data, tmp_path):
+    """Before, a class without rows was no part of the identity, and TensorFlow found it out."""
+    X, y = data
+    make().partial_fit(X, y, classes=["no", "yes"], checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="another fit: number of classes was 2, is 3"):
+        make().partial_fit(X, y, classes=["maybe", "no", "yes"], checkpoint=tmp_path)

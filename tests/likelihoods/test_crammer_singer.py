@@ -277,7 +277,7 @@ def test_bad_labels(labels, message):
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match="num_classes must be an integer and at least 2"):
+    with pytest.raises(ValueError, match=r"num_classes must be (at least 2|a whole number)"):
         CrammerSinger(1)
     with pytest.raises(ValueError, match="bound must be one of"):
         CrammerSinger(3, bound="tight")

@@ -207,7 +207,7 @@ def test_a_penalty_is_a_number(penalty):
 @pytest.mark.parametrize("num_classes", [2.5, 3.0, "3", None, 1, True])
 def test_a_number_of_classes_is_an_integer(num_classes):
     for make in (CrammerSinger, OneVsRest):
-        with pytest.raises(ValueError, match="num_classes must be an integer and at least 2"):
+        with pytest.raises(ValueError, match=r"num_classes must be (at least 2|a whole number)"):
             make(num_classes)
     assert CrammerSinger(np.int64(3)).num_classes == 3
 

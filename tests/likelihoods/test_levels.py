@@ -1,5 +1,7 @@
 """The hinge at every level of probability: against `Hinge`, integrals, brute force and sampling."""
 
+import re
+
 import gpflow
 import numpy as np
 import pytest
@@ -12,10 +14,12 @@ from sklearn.svm import SVC
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import ECM
 from gpflow_bsvm.likelihoods import (
+    EpsilonInsensitive,
     Hinge,
     LevelHinge,
     Levels,
     OneVsRestLevelHinge,
+    Quantile,
     location_spread,
     sites,
     sites_by_autodiff,
@@ -312,3 +316,20 @@ def test_the_mode_is_the_svm_with_these_costs():
     expected = svc.fit(gram, Y[:, 0]).decision_function(gram)
     # As in test_ecm: a bias of variance 1e4 costs b^2 / 2e4, jitter is noise in one of the two.
     np.testing.assert_allclose(model.predict_f(X)[0][:, 0], expected, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [["a"], ["0.5"], [0.5 + 0j], [10**400], [], None, [np.nan], [0, 0.5], [0.5, 1], [0.5] * 2],
+)
+def test_levels_that_are_none_are_shown(levels):
+    likelihood = EpsilonInsensitive()
+    f = np.zeros((1, 1))
+    text = f"levels must increase within (0, 1), as (0.2, 0.8), got {levels!r}"
+    for call in (
+        lambda: likelihood.predict_quantiles(f, f, levels),
+        lambda: Quantile(levels),
+        lambda: Levels(levels, np.ones((1, 1)), np.zeros(1)),
+    ):
+        with pytest.raises(ValueError, match="^" + re.escape(text)):
+            call()

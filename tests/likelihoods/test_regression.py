@@ -295,7 +295,7 @@ def test_draws_are_about_q():
         (lambda: Quantile(0.5), r"levels must increase within \(0, 1\), as \(0.2, 0.8\), got 0.5"),
         (lambda: Quantile((0.5,)), "tied=False"),
         (lambda: Quantile(scale=0), "scale must be a positive"),
-        (lambda: Ordinal(1), "num_classes must be an integer and at least 2"),
+        (lambda: Ordinal(1), "num_classes must be at least 2, got 1"),
         (lambda: Ordinal(3, thresholds=[1.0, 1.0]), "thresholds must be 2 increasing numbers"),
         (lambda: OneClass(0.0), "penalty must be a positive"),
     ],

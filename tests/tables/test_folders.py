@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import re
 
 import pytest
 from tables_as_read import read, values
@@ -154,3 +155,12 @@ def test_columns_left_out_of_any_file_are_told(tmp_path):
     (tmp_path / "csv" / "b.csv").write_text("," + rows.replace("\n", "\n1,", 2))
     found = Table(find_files(tmp_path / "csv"), Reading("y", classes="auto"))
     assert "left out: column 1, ''" in found.notes()[1] and found.left_out == ("",)
+
+
+@pytest.mark.parametrize("path", [[], (), None, 3, b"x", [None], {}])
+def test_what_is_no_path_is_shown(path):
+    shown = "None" if path == [None] else re.escape(repr(path))
+    with pytest.raises(
+        ValueError, match=f"expected a file, a directory or a list of .*, got {shown}"
+    ):
+        find_files(path)

@@ -3,6 +3,7 @@
 import gzip
 import os
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tables_as_read import read, values
 
 pytest.importorskip("pyarrow")
 
+from gpflow_bsvm.files import CSVFiles
 from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
 from gpflow_bsvm.tables.text import open_format
@@ -218,3 +220,38 @@ def test_spaces_before_quotes_are_skipped_and_others_are_text(tmp_path, separato
     assert found.columns.features == ("x", "note=a, b", "note=c")
     path.write_text('x, note, y\n1, " a", u\n2, "a", v\n')
     assert read(path, words=True, classes="auto").columns.features == ("x", "note= a", "note=a")
+
+
+def test_svmlight_files_may_be_of_different_widths(tmp_path):
+    """A file ends with the last index that it has; before, the files were refused."""
+    paths = [tmp_path / "t.svm", tmp_path / "u.svm"]
+    paths[0].write_text("1 1:1 2:2\n2 1:1\n")
+    paths[1].write_text("1 1:1 4:2\n2 2:1\n")
+    for order in (paths, paths[::-1]):
+        rows = CSVFiles([*map(str, order)], target="y", classes="auto", na_values=["-99"])
+        assert rows.features == ("x1", "x2", "x3", "x4")
+        found = {piece.origin.file: piece.X.tolist() for piece in rows.pieces(10)}
+        assert found[str(paths[0])] == [[1, 2, 0, 0], [1, 0, 0, 0]]
+        assert found[str(paths[1])] == [[1, 0, 0, 2], [0, 1, 0, 0]]
+        assert [file.X.shape for file in rows.table.files] == [(2, 5), (2, 5)]
+    paths[1].write_text("1 0:1 1:2\n2 1:1\n")  # counts from 0
+    with pytest.raises(ValueError, match="x0"):
+        Table([*map(str, paths)], Reading("y", classes="auto"))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "iso-8859-15", "cp1252"])
+def test_quotation_marks_of_windows_are_told_in_latin_1(tmp_path, encoding):
+    path = tmp_path / "t.csv"
+    path.write_bytes("x,y\n1,it’s\n2,no\n".encode("cp1252"))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        labels = read(path, classes="auto", encoding=encoding).columns.classes
+    if encoding == "cp1252":
+        assert labels == ["it’s", "no"] and not found
+        return
+    assert labels == ["it\x92s", "no"]
+    (told,) = {str(one.message) for one in found}
+    assert told == (
+        f"{path} has '\\x92', which is invisible in {encoding}: if it should be a quotation mark, "
+        "a dash or a sign such as the euro's, give encoding='cp1252'"
+    )

@@ -144,7 +144,9 @@ class SmoothedSpan(MachineCriterion):
     eta: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number(0, c1=self.c1, eta=self.eta)
+        check_number(0, c1=self.c1)
+        if self.eta != math.inf:
+            check_number(0, eta=self.eta)
         check_number(-math.inf, c2=self.c2)
 
     def _of(self, mode: Mode) -> tf.Tensor:

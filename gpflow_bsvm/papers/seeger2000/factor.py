@@ -28,7 +28,7 @@ from ...data.batch import Batch
 from ...data.checks import check_data
 from ...engine.contracts import jitter_of
 from ...engine.natural import Natural, to_natural
-from ...engine.projection import Prior, check_is_kernel, prior_factor
+from ...engine.projection import Prior, prior_factor
 from ...likelihoods.labels import num_latents
 from ...models.batch import BatchBSVM, check_memory
 from ..as_bsvm import AsBSVM
@@ -161,7 +161,6 @@ class FactorVGP(AsBSVM):
                 f"FactorVGP has one latent function, but {type(likelihood).__name__}, "
                 f"{type(kernel).__name__} and Y of shape {Y.shape} need more: use BatchBSVM"
             )
-        check_is_kernel(kernel)
         check_whole(0, rank=rank)
         if rank > len(X):
             raise ValueError(f"rank must be at most the number of rows, {len(X)}, got {rank}")
