@@ -26,7 +26,8 @@ from ..inference import History, Streaming
 from ..models import BSVM
 from ..notices import told_by
 from . import inputs
-from .choice import Candidate, chosen_model
+from .candidates import Candidate
+from .choice import chosen_model
 from .columns import Attributes, shift_and_scale, unscaled_columns
 from .labels import Encoding, check_known, known_labels
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of

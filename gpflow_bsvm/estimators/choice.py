@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -20,9 +19,10 @@ from ..model_selection.densities import HeldOut
 from ..models import BSVM
 from ..prediction.calibration import has_company
 from ..prediction.marginals import predict_marginals
+from .candidates import HINGES, Candidate, best_of, first_of
 from .inputs import MERGE_ROWS
 from .rough import lengthscales
-from .specification import LOSSES, NUM_LEVELS, Data, Specification, centres, distinct, make_model
+from .specification import Data, Specification, centres, distinct, make_model
 from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
 #: The largest number of rows for selecting loss and penalty, and the fewest held-out rows.
@@ -35,7 +35,9 @@ KEPT_ROWS = 1_700
 SCALE_ROWS = 10_000
 #: Candidate factors for all lengthscales. The learned scale is often not the best for prediction:
 #: few inducing points can explain only smooth functions, and the prior is not specific to the data.
-SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
+#: With many more columns than rows, it determines the scale, which is then often too short.
+SCALES = (8.0, 5.6, 4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
+LONGER = 2.0
 #: The factor of M while the scale is chosen, below this number of rows; above it, `GROWTH`.
 SCALE_GROWTH = 2
 FEW_ROWS = 1_000
@@ -46,9 +48,6 @@ LITTLE_SAID = 0.3
 #: It is also tried if penalty * epsilon is above this, so that nine tenths of the noise are uniform
 #: in the tube: it is then rather a part of f that changes fast, such as a sine.
 MOST_TUBE = 10.0
-#: The other loss is tried if the first loss, at its steepest, is at most this many standard errors
-#: worse than at its best. This saves time where classes overlap.
-NO_WORSE = 1.0
 #: Of two hinges, one with a kernel that is not learned is chosen unless it is this many standard
 #: errors worse: only the learned kernel has seen the held-out rows. The learned kernel is also
 #: adapted to the few inducing points; so both get more points. Compared with levels, it has no
@@ -59,87 +58,6 @@ NOT_LEARNED = 2.0
 STATIONARY = 3.0
 #: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
-
-
-class Candidate(NamedTuple):
-    """
-    A loss and its penalty.
-
-    :ivar learned: whether the kernel is learned; if not, it is at the medians of its priors.
-    """
-
-    loss: str
-    penalty: float
-    learned: bool = True
-
-
-#: Candidates from soft to sharp. Levels estimate probabilities; steep hinges suit separate classes.
-HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
-LEVEL_PENALTIES = (1.0, 2.0, 8.0, 32.0)
-
-
-def candidates(
-    loss: str, penalty: float | str, linear: bool, num_levels: int = NUM_LEVELS
-) -> tuple[Candidate, ...]:
-    """:return: the candidates for these options, from soft to sharp; the hinge for a linear f."""
-    losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
-    if penalty != "auto":
-        return tuple(Candidate(loss, float(penalty)) for loss in reversed(losses))
-    part = num_levels / NUM_LEVELS
-    levels = tuple(Candidate("levels", _short(part * slope)) for slope in LEVEL_PENALTIES)
-    if len(losses) > 1:
-        return (*levels, HINGES[-1], HINGES[-1]._replace(learned=False))
-    return levels if losses == ("levels",) else HINGES
-
-
-def first_of(among: Sequence[Candidate]) -> Candidate:
-    """
-    :return: the candidate to try first, which learns the kernel: the second penalty of the first
-        loss. With the softest penalty, f would be too smooth.
-    """
-    softest, *others = (one for one in among if one.loss == among[0].loss)
-    return others[0] if others else softest
-
-
-def _short(penalty: float) -> float:
-    return float(f"{penalty:.3g}")
-
-
-def between(among: Sequence[Candidate], place: float) -> Candidate:
-    """:return: the candidate at this position among those of one loss, with its penalty."""
-    low = among[int(place)]
-    high = among[math.ceil(place)]
-    penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
-    return Candidate(low.loss, _short(penalty))
-
-
-def best_of(
-    score: Callable[[Candidate], HeldOut], among: Sequence[Candidate], first: Candidate
-) -> Candidate:
-    """
-    :return: the best penalty of the first loss, as in `held_out.find_peak`; or a candidate with
-        another loss that is worth it (`HeldOut.is_worth`). These are not tried if the steepest
-        penalty of the first loss is worse than `NO_WORSE` allows.
-    """
-    tried: dict[Candidate, HeldOut] = {}
-
-    def look(candidate: Candidate) -> HeldOut:
-        tried[candidate] = score(candidate)
-        return tried[candidate]
-
-    same_loss = [one for one in among if one.loss == first.loss]
-    place = held_out.find_peak(look, same_loss, first)
-    best = between(same_loss, place)
-    leader = tried[same_loss[round(place)]]
-    steepest = same_loss[-1]
-    if steepest not in tried or tried[steepest].lead(leader) < -NO_WORSE:
-        return best
-    for other in among[len(same_loss) :]:
-        found = score(other)
-        if found.is_worth(leader):
-            best = other
-            leader = found
-    return best
 
 
 def choose(
@@ -186,17 +104,10 @@ def _choose_candidate(
     trials = _Trials(spec, begun.model, data, part)
     trials.models[first.loss, True] = copied(begun.model)  # whose link is fitted to folds
     best = best_of(trials, [one for one in among if one.learned], first)
-    many = spec.rows_of(data) > KEPT_ROWS
-    fixed = [one for one in among if not one.learned and (one.loss, True) in trials.models]
-    if fixed and not many and spec.kernel is None and spec.learn_kernel:
-        is_hinge = best.loss == fixed[0].loss
-        compared = trials
-        if is_hinge:
-            compared = _Trials(_denser(spec, begun.model, data), begun.model, data, part)
-        leader = compared(best)
-        found = compared(fixed[0])
-        enough = found.lead(leader) > -NOT_LEARNED if is_hinge else found.is_worth(leader)
-        best = fixed[0] if enough else best
+    may_fix = spec.kernel is None and spec.learn_kernel and spec.rows_of(data) <= KEPT_ROWS
+    for fixed in (one for one in among if not one.learned):
+        if may_fix and (fixed.loss, True) in trials.models:
+            best = _learned_or_not(best, fixed, trials)
     if best.loss != first.loss and best.learned:
         own = spec._replace(loss=best.loss, penalty=best.penalty)
         learned = initial_model(own, data, begun.model)
@@ -205,12 +116,29 @@ def _choose_candidate(
             return own, learned
         best = softer
     spec = spec._replace(loss=best.loss, penalty=best.penalty)
+    return spec, _with_candidate(spec, best, begun, data, best == first)
+
+
+def _learned_or_not(best: Candidate, fixed: Candidate, trials: _Trials) -> Candidate:
+    """:return: `fixed`, whose kernel is not learned, if it is not much worse, or else `best`."""
+    is_hinge = best.loss == fixed.loss
+    compared = trials.denser() if is_hinge else trials
+    leader = compared(best)
+    found = compared(fixed)
+    enough = found.lead(leader) > -NOT_LEARNED if is_hinge else found.is_worth(leader)
+    return fixed if enough else best
+
+
+def _with_candidate(
+    spec: Specification, best: Candidate, begun: InitialModel, data: Data, is_first: bool
+) -> InitialModel:
+    """:return: a model with the loss, penalty and kernel of `best`."""
     if not best.learned:
-        return spec, InitialModel(make_model(spec, data[0]), None)
-    if many and best != first:
-        return spec, initial_model(spec, data, begun.model)
+        return InitialModel(make_model(spec, data[0]), None)
+    if spec.rows_of(data) > KEPT_ROWS and not is_first:
+        return initial_model(spec, data, begun.model)
     begun.model.likelihood.penalty.assign(best.penalty)
-    return spec, begun
+    return begun
 
 
 class _Trials:
@@ -224,6 +152,7 @@ class _Trials:
         self._spec = spec
         self._model = model
         self._data = data
+        self._part = part
         self.refits = _refits(model, data, part)
         self._found: dict[Candidate, HeldOut] = {}
         #: A model for each loss, with a learned kernel or without.
@@ -233,6 +162,11 @@ class _Trials:
         if candidate not in self._found:
             self._found[candidate] = self._density(candidate)
         return self._found[candidate]
+
+    def denser(self) -> _Trials:
+        """:return: trials with more inducing points."""
+        spec = _denser(self._spec, self._model, self._data)
+        return _Trials(spec, self._model, self._data, self._part)
 
     def _density(self, candidate: Candidate) -> HeldOut:
         kernel = "" if candidate.learned else ", kernel not learned"
@@ -346,15 +280,20 @@ def _mean_scale(score: Callable[[float], HeldOut]) -> float:
     """
     :return: the geometric mean of `SCALES`, each weighted by the probability that it predicts for
         the held-out rows. Unlike the best scale, this mean is continuous in the data. The search
-        goes from 1 in both directions until weights are negligible.
+        goes from 1 in both directions until weights are negligible, and beyond `LONGER` only as
+        long as the density rises.
     """
     nats: dict[float, float] = {}
+    last = 1.0
     for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):
         for factor in ways:
+            if factor > LONGER and last != max(nats, key=nats.__getitem__):
+                break
             found = score(factor)
             nats[factor] = found.mean * float(found.weight.sum())
             if nats[factor] < max(nats.values()) - NO_WEIGHT:
                 break
+            last = factor
     return float(np.exp(softmax(list(nats.values())) @ np.log(list(nats))))
 
 

@@ -22,7 +22,7 @@ from ..prediction.marginals import predict_probabilities, predict_probits
 from ..tables.labels import check_are_classes
 from . import inputs, labels
 from .base import BSVMEstimator
-from .choice import Candidate, candidates
+from .candidates import Candidate, candidates
 from .columns import Scored
 from .labels import Encoding
 from .large import Survey

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
+from scored import of_nats
 
 from gpflow_bsvm.estimators import choice
+from gpflow_bsvm.estimators.candidates import HINGES, Candidate, candidates, first_of
 from gpflow_bsvm.estimators.specification import Specification, make_model
 from gpflow_bsvm.estimators.training import InitialModel, initial_model, train
 from gpflow_bsvm.inference import SVI
@@ -30,7 +32,7 @@ def spec():
     return Specification(2, "levels", 2.0, kernel=kernel, num_inducing=40)
 
 
-@pytest.mark.parametrize("best", [0.3, 1.0, 1.7])
+@pytest.mark.parametrize("best", [0.3, 1.0, 1.7, 6.5])
 def test_the_scale_is_the_weighted_geometric_mean(best):
     nats = {factor: -40 * np.log(factor / best) ** 2 for factor in choice.SCALES}
     asked = []
@@ -44,6 +46,19 @@ def test_the_scale_is_the_weighted_geometric_mean(best):
     # What was not asked for has a weight below exp(-5).
     np.testing.assert_allclose(choice._mean_scale(score), expected, rtol=0.01)
     assert len(set(asked)) == len(asked) < len(nats)
+
+
+@pytest.mark.parametrize(("rise", "longest"), [(0.0, 2.0), (-0.1, 2.0), (0.1, 8.0)])
+def test_much_longer_scales_are_tried_only_while_the_density_rises(rise, longest):
+    asked = []
+
+    def score(factor):
+        asked.append(factor)
+        return HeldOut(np.array([rise * np.log(factor)]), np.ones(1))
+
+    scale = choice._mean_scale(score)
+    assert max(asked) == longest
+    np.testing.assert_allclose(np.log(scale), softmax(rise * np.log(asked)) @ np.log(asked))
 
 
 @pytest.mark.slow
@@ -72,50 +87,16 @@ def test_all_lengthscales_move_together_to_what_held_out_rows_say(stripes, spec)
 
 def test_a_kernel_that_is_not_learned_keeps_its_scale(stripes, spec):
     fixed = spec._replace(learn_kernel=False)
-    _, begun = choice.choose(fixed, [choice.Candidate("levels", 2.0)], stripes)
+    _, begun = choice.choose(fixed, [Candidate("levels", 2.0)], stripes)
     lengthscales = begun.model.kernel.kernels[0].lengthscales
     np.testing.assert_array_equal(lengthscales, [1.0, 2.0])
-
-
-def of_nats(*nats):
-    """:return: a score function: these mean log densities, of rows that differ."""
-    among = choice.candidates("auto", "auto", False)[: len(nats)]
-    noise = np.random.default_rng(0).normal(size=(len(among), 9))
-    rows = dict(zip(among, np.array(nats)[:, None] + noise - noise.mean(axis=1, keepdims=True)))
-    return lambda one: HeldOut(rows[one], np.ones(9))
-
-
-@pytest.mark.parametrize(
-    "nats, best",
-    [
-        ((-9.0, -8.0, -5.0, -5.1, -1.0), 4),  # levels are best before their steepest
-        ((-9.0, -8.0, -5.0, -4.0, -1.0), 4),
-        ((-9.0, -8.0, -5.0, -4.0, -6.0), 3),
-        ((-9.0, -8.0, -5.0, -9.0, -1.0), 2),  # the hinge is not tried: the steepest are bad
-        ((-9.0, -4.0, -5.0, -5.0, -1.0), 1),  # nor where the steepest are not
-    ],
-)
-def test_the_hinge_is_tried_where_steep_levels_are_good(nats, best):
-    among = choice.candidates("auto", "auto", False)[:-1]
-    assert choice.best_of(of_nats(*nats), among, among[1]) == among[best]
-
-
-@pytest.mark.parametrize("rows, best", [(25, 3), (26, 4)])
-def test_the_hinge_must_gain_what_two_errors_cost(rows, best):
-    among = choice.candidates("auto", "auto", False)[:-1]
-    p = dict(zip(among, (0.6, 0.7, 0.8, 0.9, 0.95)))  # 2 log(0.1 / 0.05) / log(0.95 / 0.9) = 25.6
-
-    def score(one):
-        return HeldOut(np.full(rows, np.log(p[one])), np.ones(rows))
-
-    assert choice.best_of(score, among, among[1]) == among[best]
 
 
 def with_best(place, spec, rows, monkeypatch):
     """:return: the result of `choose` if this candidate is the best; the second learns first."""
     monkeypatch.setattr(choice, "best_of", lambda _, among, first: among[: place + 1][-1])
-    among = choice.candidates("auto", "auto", False)
-    assert choice.first_of(among) == among[1] == choice.Candidate(spec.loss, spec.penalty)
+    among = candidates("auto", "auto", False)
+    assert first_of(among) == among[1] == Candidate(spec.loss, spec.penalty)
     return choice.choose(spec, among, rows)
 
 
@@ -143,7 +124,7 @@ def test_the_kernel_is_learned_again_with_another_loss_or_many_rows(
     monkeypatch.setattr(choice, "KEPT_ROWS", few)
     monkeypatch.setattr(HeldOut, "is_worth", lambda *about: True)
     start = initial_model(spec, stripes).model
-    best = choice.candidates("auto", "auto", False)[place]
+    best = candidates("auto", "auto", False)[place]
     other = spec._replace(loss=best.loss, penalty=best.penalty, Z=start.inducing_variable.Z.numpy())
     expected = initial_model(other, stripes, start)
     found, begun = with_best(place, spec, stripes, monkeypatch)
@@ -174,7 +155,7 @@ def test_another_loss_must_be_worth_it_with_its_own_kernel(stripes, spec, monkey
     np.testing.assert_allclose([one.mean for one in seen], expected, atol=1e-3)
     assert abs(expected[0] - expected[1]) > 0.05
     trials = choice._Trials(hinge, begun.model, stripes, stripes)
-    assert trials(choice.HINGES[0]) is trials(choice.HINGES[0])
+    assert trials(HINGES[0]) is trials(HINGES[0])
 
 
 def scored_by(score, monkeypatch):
@@ -211,7 +192,7 @@ def test_a_kernel_that_is_not_learned_is_at_the_medians_of_its_priors(
     }
     seen = scored_by(scores.get, monkeypatch)
     spec = Specification(2, "levels", 2.0, num_inducing=20, grow=True)
-    found, begun = choice.choose(spec, choice.candidates("auto", "auto", False), stripes)
+    found, begun = choice.choose(spec, candidates("auto", "auto", False), stripes)
     denser = [candidate.learned for number, candidate in seen if number == 40]
     assert denser == ([True, False] if hinge > -4 else [])
     loss = "levels" if learned and hinge < -4 else "hinge"
@@ -226,7 +207,7 @@ def test_a_users_kernel_is_learned_or_not_as_asked(stripes, given, monkeypatch):
     score = of_nats(-9.0, -8.0, -5.0, -4.0, -1.0, -1.0)
     seen = scored_by(lambda number: score, monkeypatch)
     spec = Specification(2, "levels", 2.0, num_inducing=20, grow=True, **given)
-    choice.choose(spec, choice.candidates("auto", "auto", False), stripes)
+    choice.choose(spec, candidates("auto", "auto", False), stripes)
     assert len({*seen}) == 4 and all(candidate.learned for _, candidate in seen)
 
 
@@ -247,17 +228,17 @@ def test_a_steeper_hinge_is_tried_after_the_steepest_of_several(
     named = spec._replace(loss=chosen[0], penalty=chosen[1])
     begun = InitialModel(make_model(named, stripes[0]), None)
     monkeypatch.setattr(choice, "choose", lambda *about: (named, begun))
-    found, _ = choice.chosen_model(spec, choice.candidates(loss, penalty, False), stripes)
+    found, _ = choice.chosen_model(spec, candidates(loss, penalty, False), stripes)
     assert (found.loss, found.penalty, found.steeper) == (*chosen, steeper)
     other = spec._replace(inference=SVI())
-    found, _ = choice.chosen_model(other, choice.candidates(loss, penalty, False), stripes)
+    found, _ = choice.chosen_model(other, candidates(loss, penalty, False), stripes)
     assert not found.steeper
 
 
 def test_the_link_of_a_chosen_hinge_is_not_that_of_a_fold(stripes, spec, monkeypatch):
     monkeypatch.setattr(choice, "choose_scale", lambda *about: None)
     fixed = spec._replace(loss="hinge", learn_kernel=False)
-    _, begun = choice.choose(fixed, choice.HINGES, stripes)
+    _, begun = choice.choose(fixed, HINGES, stripes)
     link = begun.model.likelihood
     assert (link.scale.numpy(), link.offset.numpy()) == (1.0, 0.0)
 
@@ -369,7 +350,7 @@ def test_the_stationary_link_stays_unless_it_is_three_nats_behind(
     kept = chosen(spec, few_of(stripes), **given, calibrate=False)
     assert kept.likelihood.link == "stationary"
     monkeypatch.setattr(choice, "initial_model", lambda spec, *about: without_learning(spec, about))
-    among = choice.candidates("levels", 2.0, False)
+    among = candidates("levels", 2.0, False)
     found, begun = choice.chosen_model(spec._replace(**given), among, few_of(stripes))
     assert found.link == begun.model.likelihood.link == link
 
@@ -393,8 +374,8 @@ def test_the_link_is_chosen_before_the_loss_and_again_before_the_temperature(
     X, Y, weight = few_of(stripes)
     rows = X, Y + (X[:, 1:] > 0), weight
     spec = spec._replace(num_classes=3, link="stationary", num_inducing=5)
-    choice.choose(spec, choice.candidates("levels", "auto", False), rows)
+    choice.choose(spec, candidates("levels", "auto", False), rows)
     assert seen == [("stationary", "stationary"), "integral"]
     leads = iter([0.0, 4.0])
-    choice.choose(spec, choice.candidates("levels", "auto", False), rows)
+    choice.choose(spec, candidates("levels", "auto", False), rows)
     assert seen[2:] == [("integral", "integral"), "integral"]

@@ -7,7 +7,7 @@ from helpers import fixed_classifier as fixed
 from sklearn.model_selection import GridSearchCV
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.estimators.choice import candidates
+from gpflow_bsvm.estimators.candidates import candidates
 
 
 @pytest.fixture(scope="module")

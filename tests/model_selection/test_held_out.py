@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.estimators import choice, training
-from gpflow_bsvm.estimators.choice import HINGES, Candidate, candidates
+from gpflow_bsvm.estimators.candidates import HINGES, candidates, first_of
 from gpflow_bsvm.estimators.specification import Specification, levels_for
 from gpflow_bsvm.estimators.specification import make_model as at_prior
 from gpflow_bsvm.likelihoods import Hinge, LevelHinge
@@ -161,7 +161,7 @@ def test_what_is_looked_at():
     ]
     for among in (LEVELS, candidates("auto", "auto", False), HINGES, candidates("auto", 3, False)):
         start = {"hinge": 4.0, "levels": 2.0 if len(among) > 2 else 3.0}
-        assert choice.first_of(among).penalty == start[choice.first_of(among).loss]
+        assert first_of(among).penalty == start[first_of(among).loss]
 
 
 def test_further_levels_change_neither_the_others_nor_the_priors():
@@ -191,11 +191,6 @@ def test_a_weight_of_two_is_two_rows_for_levels_too():
     assert (one, two, both) == (17, 21, 21)
 
 
-def test_a_penalty_between_two():
-    assert choice.between(HINGES, 1.5) == Candidate("hinge", 8.0)
-    assert choice.between(HINGES, 2.0) == HINGES[-1]
-
-
 @pytest.mark.drill
 @pytest.mark.slow
 def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
@@ -211,7 +206,7 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
     monkeypatch.setattr(choice, "choose_scale", lambda *_: None)
     auto = specify(learn_kernel=True)
     choice.choose(auto, HINGES, (X, Y, ones))
-    auto = auto._replace(penalty=choice.first_of(HINGES).penalty)
+    auto = auto._replace(penalty=first_of(HINGES).penalty)
     first = at_prior(auto, X)
     training.learn(auto, first, (X, Y, ones))
     assert len(seen) == 2
