@@ -41,8 +41,8 @@ _OF_COLUMNS = ("Z", "lengthscales")
 #: Library classes that read the number of columns of X while they are traced, in their quadrature.
 _OF_ONE_WIDTH = (gpflow.likelihoods.MonteCarloLikelihood,)
 
-#: The number of the process in which TensorFlow runs, if known.
-_PROCESS: list[int] = []
+#: Not empty in a fork of a process in which TensorFlow ran.
+_FORKED: list[bool] = []
 
 _EMPTY = gpflow.Module()
 _EMPTY.part = gpflow.Module()  # object tracking adds attributes too
@@ -54,23 +54,20 @@ class _Unshareable(Exception):
     """The module holds state that cannot be passed in as a parameter (raw variables, layers)."""
 
 
-def _note_process() -> None:
-    """Before a fork, note this process if TensorFlow runs in it: loading a model starts it."""
+def _note_fork() -> None:
+    """In a fork, note whether TensorFlow ran before; loading a model starts it."""
     found = sys.modules.get("tensorflow.python.eager.context")  # not public: it may move
-    context: Any = getattr(found, "context_safe", tuple)()
-    if not _PROCESS and getattr(context, "_initialized", False):
-        _PROCESS.append(os.getpid())
+    if getattr(getattr(found, "context_safe", tuple)(), "_initialized", False):
+        _FORKED.append(True)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(before=_note_process)
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def _check_process() -> None:
-    """:raise RuntimeError: in a fork of the process that ran TensorFlow, which would hang."""
-    if not _PROCESS:
-        _PROCESS.append(os.getpid())
-    if _PROCESS[0] != os.getpid():
+    """:raise RuntimeError: in a fork of a process that ran TensorFlow, which would hang."""
+    if _FORKED:
         raise RuntimeError(
             "models were made, loaded or used before this process was forked, and TensorFlow would "
             "now wait forever: start processes by multiprocessing.get_context('spawn'), or by "
