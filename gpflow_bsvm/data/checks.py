@@ -114,10 +114,12 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def refuse_lazy(**values: Any) -> None:
-    """:raise TypeError: for a query of Polars, which holds no rows."""
+    """:raise TypeError: for a query of Polars, DuckDB or Spark, which holds no rows."""
     for name, value in values.items():
-        if type(value).__name__ == "LazyFrame":
-            raise TypeError(f"{name} is a LazyFrame, which holds no rows: give {name}.collect()")
+        kind = type(value).__name__
+        read = {"LazyFrame": "collect", "DuckDBPyRelation": "df"}.get(kind, "toPandas")
+        if read != "toPandas" or hasattr(value, "toPandas"):
+            raise TypeError(f"{name} is a {kind}, which holds no rows: give {name}.{read}()")
 
 
 def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
@@ -229,5 +231,4 @@ def check_weights(
 def duplicate_rows(Z: Any) -> list[tuple[int, int]]:
     """:return: pairs (first, again) of equal rows."""
     _, first, inverse = np.unique(np.asarray(Z), axis=0, return_index=True, return_inverse=True)
-    firsts = first[inverse.reshape(-1)]
-    return [(int(f), n) for n, f in enumerate(firsts) if f != n]
+    return [(int(f), n) for n, f in enumerate(first[inverse.reshape(-1)]) if f != n]

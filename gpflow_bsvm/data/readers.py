@@ -324,6 +324,11 @@ class DatasetBatches(Blocks):
 
     def pieces(self, size: int) -> Iterator[Piece]:
         for piece in super().pieces(sys.maxsize):
+            if getattr(piece.X, "ndim", 0) < 2 and np.size(piece.Y) != np.size(piece.X):
+                raise ValueError(
+                    "a dataset must give batches (X [N, D], Y [N, P]): use dataset.batch(1000); for"
+                    " X by columns, dataset.map(lambda X, Y: (tf.stack([*X.values()], -1), Y))"
+                )
             check_dtype(piece.X)  # refused, not converted in every pass
             yield piece
 

@@ -59,8 +59,7 @@ def solve(natural: Natural) -> Gaussian:
     mean = tf.linalg.matvec(R, c, transpose_a=True)
     squares = tf.reduce_sum(tf.square(mean)) + tf.reduce_sum(tf.square(R))
     log_det = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(R)))
-    kl = 0.5 * (squares - tf.cast(tf.size(c), R.dtype)) - log_det
-    return Gaussian(R, c, kl)
+    return Gaussian(R, c, kl=0.5 * (squares - tf.cast(tf.size(c), R.dtype)) - log_det)
 
 
 @check_shapes("natural.h: [L, M]", "q.c: [L, M]", "share: []", "return[0].h: [L, M]")

@@ -41,8 +41,8 @@ _OF_COLUMNS = ("Z", "lengthscales")
 #: Library classes that read the number of columns of X while they are traced, in their quadrature.
 _OF_ONE_WIDTH = (gpflow.likelihoods.MonteCarloLikelihood,)
 
-#: The number of the process that has used models, if one has.
-_PROCESS: list[int] = []
+#: Not empty in a fork of a process in which TensorFlow ran.
+_FORKED: list[bool] = []
 
 _EMPTY = gpflow.Module()
 _EMPTY.part = gpflow.Module()  # object tracking adds attributes too
@@ -54,14 +54,24 @@ class _Unshareable(Exception):
     """The module holds state that cannot be passed in as a parameter (raw variables, layers)."""
 
 
+def _note_fork() -> None:
+    """In a fork, note whether TensorFlow ran before; loading a model starts it."""
+    found = sys.modules.get("tensorflow.python.eager.context")  # not public: it may move
+    if getattr(getattr(found, "context_safe", tuple)(), "_initialized", False):
+        _FORKED.append(True)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_note_fork)
+
+
 def _check_process() -> None:
-    """:raise RuntimeError: in a fork of the process that used models: TensorFlow would hang."""
-    if not _PROCESS:
-        _PROCESS.append(os.getpid())
-    if _PROCESS[0] != os.getpid():
+    """:raise RuntimeError: in a fork of a process that ran TensorFlow, which would hang."""
+    if _FORKED:
         raise RuntimeError(
-            "models were used before this process was forked, and TensorFlow would now wait "
-            "forever: start processes by multiprocessing.get_context('spawn'), or by joblib"
+            "models were made, loaded or used before this process was forked, and TensorFlow would "
+            "now wait forever: start processes by multiprocessing.get_context('spawn'), or by "
+            "joblib; in a server, load models after it has forked its workers"
         )
 
 

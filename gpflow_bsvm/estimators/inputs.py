@@ -63,6 +63,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
     :return: the result of `validate_data`; its errors about NaN, infinity and words get advice.
     :raise ValueError: also for dates and periods, because their unit as numbers is arbitrary.
     """
+    X = getattr(X, "to_native", lambda: X)()  # of Narwhals
+    X = X.to_pandas() if type(X).__name__ == "RecordBatch" else X  # scikit-learn sees no names
     kinds: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
     kinds = getattr(getattr(X, "schema", None), "types", kinds)  # of a table of PyArrow
     if any(str(kind).lower().startswith(_TIMES) for kind in np.atleast_1d(kinds)):
@@ -82,12 +84,10 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             values = check_array(X, dtype=estimator._how["dtype"], ensure_all_finite=False)
             row, column = np.argwhere(np.isinf(values))[0]
             advice = f"Correct row {row}, column {column}, or drop the row."
-        elif first.startswith(("could not convert string to float", "float() argument must be")):
-            advice = (
-                "in X: encode words as numbers, for instance with OneHotEncoder; dates as days."
-            )
-        elif first.startswith("Cannot cast array data"):
+        elif "Cannot cast array" in first or first.endswith((f"'{type(X).__name__}'", "'dict'")):
             advice = "in X: give records as pandas.DataFrame(X)."
+        elif first.startswith(("could not convert string to float", "float() argument must be")):
+            advice = "in X: encode words as numbers, as with OneHotEncoder; dates as days."
         else:
             raise
         raise type(error)(f"{first} {advice}") from None

@@ -60,8 +60,9 @@ def with_numpy_type(y: Any) -> Any:
     """
     if hasattr(y, "__dask_graph__"):
         y = y.compute()
-    if hasattr(y, "columns") and len(y.columns) == 1:
-        return type(y)({name: with_numpy_type(y[name]) for name in y.columns})
+    names: Any = y.column_names if hasattr(type(y), "column_names") else getattr(y, "columns", ())
+    if len(names) == 1:
+        return np.asarray(with_numpy_type(y[names[0]]))[:, None]
     if isinstance(y, list | tuple):
         array = np.asarray(y)
         may_differ = array.dtype.kind in "fSU" and array.ndim == 1

@@ -315,6 +315,18 @@ def test_bad_classes(data, tmp_path, classes, message):
         ParquetFiles(folder, classes=["a", "b"])
 
 
+def test_a_dataset_without_batches_or_with_columns_by_name_is_refused_with_what_works(data):
+    """Before, the advice was X[:, None], or that X is an object."""
+    by_name = {"a": data[0][:, 0], "b": data[0][:, 1]}
+    batches = tf.data.Dataset.from_tensor_slices((by_name, data[1])).batch(N)
+    for rows in (batches, tf.data.Dataset.from_tensor_slices(data)):
+        with pytest.raises(ValueError, match=r"use dataset\.batch\(1000\); for X by columns"):
+            CAVI().run(make_model(data), rows)
+    joined = batches.map(lambda X, Y: (tf.stack([*X.values()], -1), Y))  # as advised
+    for X, _ in joined:
+        np.testing.assert_array_equal(X, data[0][:, :2])
+
+
 def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'pip install "gpflow_bsvm\[files\]"'):

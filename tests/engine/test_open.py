@@ -141,7 +141,7 @@ def test_a_dataset_needs_num_data(data):
 @pytest.mark.parametrize(
     "make, match",
     [
-        (lambda X, Y: tf.data.Dataset.from_tensor_slices((X, Y)), "X must have shape"),
+        (lambda X, Y: tf.data.Dataset.from_tensor_slices((X, Y)), r"use dataset\.batch\(1000\)"),
         (lambda X, Y: tf.data.Dataset.from_tensor_slices((X, Y)).take(0).batch(5), "is empty"),
         (lambda X, Y: tf.data.Dataset.from_tensor_slices(X).batch(5), "must yield"),
         (lambda X, Y: tf.data.Dataset.from_tensor_slices({"X": X, "Y": Y}).batch(5), "must be"),
