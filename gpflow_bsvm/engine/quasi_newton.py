@@ -24,6 +24,7 @@ def maximise(
     max_iter: int,
     inverse: AnyNDArray | None = None,
     least_gain: float = -math.inf,
+    noise: float = 0.0,
 ) -> AnyNDArray | None:
     """
     Maximize a function of the variables. If no better values are found, keep the current values.
@@ -37,9 +38,11 @@ def maximise(
     :param max_iter: maximum number of iterations, each with a few evaluations.
     :param inverse: inverse of an earlier Hessian estimate, or None.
     :param least_gain: stop after an iteration with a smaller gain.
+    :param noise: rounding error of the function. Stop where `inverse` promises a smaller gain: a
+        line search would compare rounding errors, with dozens of evaluations.
     :return: the current estimate of the Hessian's inverse, or None.
     """
-    loss = Loss(value_and_gradient, variables, least_gain)
+    loss = Loss(value_and_gradient, variables, least_gain, inverse, noise)
     method, start = ("L-BFGS-B", {}) if inverse is None else ("BFGS", {"hess_inv0": inverse})
     best = loss.minimize(method, {"maxiter": max_iter, **start})
     if best is None:
@@ -73,11 +76,19 @@ class Loss:
     """The negative of a function of TensorFlow variables, to minimize by SciPy."""
 
     def __init__(
-        self, what: ValueAndGradient, variables: list[tf.Variable], least_gain: float = -math.inf
+        self,
+        what: ValueAndGradient,
+        variables: list[tf.Variable],
+        least_gain: float = -math.inf,
+        inverse: AnyNDArray | None = None,
+        noise: float = 0.0,
     ) -> None:
         self._what = what
         self._variables = variables
-        self._least_gain = least_gain
+        self._least_gain = max(least_gain, noise)
+        self._inverse = inverse
+        self._noise = noise
+        self._slope = np.empty(0), np.empty(0)  # where, and the latest slope
         self._seen: list[float] = []  # finite losses, from the start on
         self._latest = math.inf
 
@@ -112,15 +123,20 @@ class Loss:
             slope = x
         if math.isfinite(loss) and np.isfinite(slope).all():
             self._seen.append(loss)
+            self._slope = x.copy(), slope
             return loss, slope
         large = self._seen[0] + 1e3 * (1 + abs(self._seen[0])) if self._seen else 1e100
         return large, np.zeros_like(x)
 
     def _stop(self, intermediate_result: OptimizeResult) -> None:
-        """Stop after a small gain; SciPy calls this after each iteration."""
+        """Stop after a small gain, or before one; SciPy calls this after each iteration."""
         before = min(self._latest, self._seen[0])
         self._latest = intermediate_result.fun
-        if before - self._latest < self._least_gain:
+        ends = before - self._latest < self._least_gain
+        x, slope = self._slope
+        if self._inverse is not None and np.array_equal(x, intermediate_result.x):
+            ends |= slope @ self._inverse @ slope / 2 < self._noise
+        if ends:
             raise StopIteration
 
 

@@ -130,8 +130,9 @@ class _Rounds(Run[RoundState, Step]):
         if state.sites is not None:
             here = partial(self._bound.value_and_gradient, state.sites)
             least = _LEAST_GAIN * state.gain
+            noise = abs(state.elbos[-1]) * float(np.finfo(self._dtype.as_numpy_dtype).eps)
             curvature = maximise(
-                here, self._hyper.variables, options.iterations, state.curvature, least
+                here, self._hyper.variables, options.iterations, state.curvature, least, noise
             )
             if all(map(np.array_equal, state.values, self._hyper.state())):
                 self.flat = not any(map(np.any, here()[1]))

@@ -76,6 +76,25 @@ def test_it_stops_where_an_iteration_gains_little():
     np.testing.assert_array_equal(f.x, g.x)
 
 
+class Rounded(Quadratic):
+    """A quadratic whose value and slope have errors like those of single precision."""
+
+    def __call__(self):
+        value, (first, second) = super().__call__()
+        error = 1e-3 * np.sin(1e6 * self.x)
+        return tf.cast(value - 500, tf.float32), [first + error[:4], second + error[4:]]
+
+
+def test_it_stops_before_it_compares_rounding_errors():
+    noise = 500 * np.finfo(np.float32).eps
+    f, g = Rounded(np.full(6, 0.1)), Rounded(np.full(6, 0.1))
+    maximise(f, f.variables, 100, 0.999 * np.linalg.inv(HESSIAN))
+    maximise(g, g.variables, 100, 0.999 * np.linalg.inv(HESSIAN), noise=noise)
+    assert f.calls > 50
+    assert g.calls == 2
+    assert (g.best - g.x) @ HESSIAN @ (g.best - g.x) / 2 < 2 * noise
+
+
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_wall_costs_a_shorter_step(rounds):
     """NaN, or no Cholesky factor, beyond x = 3 in the first coordinate; the maximum is before."""
