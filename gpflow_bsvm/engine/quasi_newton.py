@@ -43,8 +43,10 @@ def maximise(
     :return: the current estimate of the Hessian's inverse, or None.
     """
     loss = Loss(value_and_gradient, variables, least_gain, inverse, noise)
-    method, start = ("L-BFGS-B", {}) if inverse is None else ("BFGS", {"hess_inv0": inverse})
-    best = loss.minimize(method, {"maxiter": max_iter, **start})
+    if inverse is None:
+        best = loss.minimize("L-BFGS-B", {"maxiter": max_iter})
+    else:
+        best = loss.minimize("BFGS", {"maxiter": max_iter, "hess_inv0": inverse})
     if best is None:
         return None
     if best.nit:
