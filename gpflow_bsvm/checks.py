@@ -57,9 +57,11 @@ def may_hold(parameter: Any, value: Any) -> bool:
         array = np.asarray(value, parameter.dtype.as_numpy_dtype)
     except (TypeError, ValueError, OverflowError):
         return False
+    if array.shape != parameter.shape:
+        return False
     transform = getattr(parameter, "transform", None)
     inside = array if transform is None else transform.inverse(array)
-    return array.shape == parameter.shape and bool(np.isfinite(inside).all())
+    return bool(np.isfinite(inside).all())
 
 
 class NotFinite(ValueError):

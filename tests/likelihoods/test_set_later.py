@@ -7,6 +7,7 @@ import tensorflow as tf
 from gpflow.utilities import positive
 
 from gpflow_bsvm import likelihoods
+from gpflow_bsvm.checks import may_hold
 from gpflow_bsvm.engine.structure import BOOKKEEPING
 from gpflow_bsvm.likelihoods import Hinge, LevelHinge, Levels, Ordinal, Quantile, location_spread
 from gpflow_bsvm.papers.gold2003 import SquaredHinge
@@ -68,3 +69,8 @@ def test_thresholds_stay_in_order():
     ordinal = Ordinal(3)
     with pytest.raises(AttributeError, match="thresholds is a parameter"):
         ordinal.thresholds = gpflow.Parameter([1.0, 0.0])
+
+
+def test_a_value_of_another_shape_is_refused_before_the_transform_sees_it():
+    factor = gpflow.Parameter(np.eye(2)[None], transform=gpflow.utilities.triangular())
+    assert [may_hold(factor, value) for value in (1.0, np.eye(3), np.eye(2)[None])] == [0, 0, 1]
