@@ -165,7 +165,8 @@ class SVGPBaseline(GaussianProcess):
 
     def _reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Reset q to the prior, with these inducing points and hyperparameters; restart Adam."""
-        multiple_assign(self.model.kernel, parameter_dict(make_kernel(kernel, Z.shape[1])))
+        fresh = make_kernel(kernel, Z.shape[1])
+        multiple_assign(self.model.kernel, parameter_dict(fresh))
         multiple_assign(self.model, self._begun | {".inducing_variable.Z": Z})
         for variable in self._adam.variables:  # moments and step number
             if variable is not self._adam.learning_rate:

@@ -59,7 +59,8 @@ def solve(natural: Natural) -> Gaussian:
     mean = tf.linalg.matvec(R, c, transpose_a=True)
     squares = tf.reduce_sum(tf.square(mean)) + tf.reduce_sum(tf.square(R))
     log_det = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(R)))
-    return Gaussian(R, c, kl=0.5 * (squares - tf.cast(tf.size(c), R.dtype)) - log_det)
+    kl = 0.5 * (squares - tf.cast(tf.size(c), R.dtype)) - log_det
+    return Gaussian(R, c, kl)
 
 
 @check_shapes("natural.h: [L, M]", "q.c: [L, M]", "share: []", "return[0].h: [L, M]")

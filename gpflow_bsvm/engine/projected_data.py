@@ -136,7 +136,8 @@ def compiled_unprojected_statistics(
     number = tf.shape(batch.Y)[0]
 
     def add(start: tf.Tensor, total: Statistics) -> tuple[tf.Tensor, Statistics]:
-        rows = _project(prior, batch.between(start, start + size), chunk.how)
+        part = batch.between(start, start + size)
+        rows = _project(prior, part, chunk.how)
         seen = accumulate(likelihood, rows, marginals(rows.features.phi, q))
         return start + size, tf.nest.map_structure(_add, total, seen)
 

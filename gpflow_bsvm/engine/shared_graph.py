@@ -34,9 +34,14 @@ from check_shapes.exceptions import ShapeMismatchError
 
 from .structure import look_into
 
-#: Whether a tape may be recording. It is not public: if TensorFlow moves it, calls take longer.
-_RECORD = sys.modules.get("tensorflow.python.eager.record")
-could_possibly_record = getattr(_RECORD, "could_possibly_record", lambda: True)
+try:
+    from tensorflow.python.eager.record import could_possibly_record
+except ImportError:  # TensorFlow may move it, as it is not public; calls then take longer
+
+    def could_possibly_record() -> bool:
+        """:return: True: a tape may be recording."""
+        return True
+
 
 #: The number of graphs kept per function; the least recently used graph is dropped first.
 _CACHE_SIZE = 16

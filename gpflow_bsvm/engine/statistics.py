@@ -128,7 +128,8 @@ def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local
     X, Y, weight = rows.batch
     mean, variance = total(rows.features, f)
     held = tf.stop_gradient(mean)
-    w, r = sites(likelihood, X, held, tf.stop_gradient(variance), Y)
+    spread = tf.stop_gradient(variance)
+    w, r = sites(likelihood, X, held, spread, Y)
     linear = tf.reduce_sum((r - w * held) * mean - w * variance / 2, axis=-1)
     return Local(Sites(w, r), weight[:, 0] * linear)
 

@@ -266,7 +266,8 @@ def reselect(
     rows = take(blocks, places)
     localise = partial(compiled_localise.bind(model.likelihood), compiled_solve(model.natural()))
     part = ProjectedData(model, ArraySource(rows.X, rows.Y, rows.weight, chunk_rows(model)))
-    weight = rows.weight.numpy()[:, 0] * np.sum(map_over(part, localise).sites.w, axis=1)
+    precisions = map_over(part, localise).sites.w
+    weight = rows.weight.numpy()[:, 0] * np.sum(precisions, axis=1)
     number = min(number, len(weight))
     Z = greedy_variance(rows.X, number, model.prior.kernel, tol=tol, weight=weight)
     exchange(model, Z)

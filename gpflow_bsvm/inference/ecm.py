@@ -91,7 +91,8 @@ def _statistics(likelihood: Any, s: tf.Tensor, rows: Projected) -> Statistics:
 def _joint_sums(rows: Projected, sites: Sites) -> Natural:
     """:return: `sum_sites` for all latent functions combined, with L M features."""
     weight = rows.batch.weight
-    shape = tf.concat([tf.shape(sites.r)[1:], tf.shape(rows.features.phi)[1:]], axis=0)
+    num_latents = tf.shape(sites.r)[1:]
+    shape = tf.concat([num_latents, tf.shape(rows.features.phi)[1:]], axis=0)
     phi = tf.broadcast_to(rows.features.phi, shape)
     mean = rows.features.mean + tf.zeros_like(sites.r)
     r = weight * (sites.r - tf.linalg.matvec(sites.w, mean))

@@ -223,7 +223,8 @@ def site_bound(
     """:return: F of one chunk, without the hyperparameters' log prior; for `share` see `centre`."""
     rows = project_batch(prior, batch, how)
     q = gaussian(sum_sites(rows, sites), share)[1]
-    return tf.reduce_sum(expectations(likelihood, rows, marginals(rows.features.phi, q))) - q.kl
+    f = marginals(rows.features.phi, q)
+    return tf.reduce_sum(expectations(likelihood, rows, f)) - q.kl
 
 
 @check_shapes("q.c: [L, M]", "batch.X: [N, D]", "return: []")
@@ -232,7 +233,8 @@ def expectation(
 ) -> tf.Tensor:
     """:return: sum of E_q log p(y_n | f_n) under q(s)."""
     rows = project_batch(prior, batch, how)
-    return tf.reduce_sum(expectations(likelihood, rows, marginals(rows.features.phi, q)))
+    f = marginals(rows.features.phi, q)
+    return tf.reduce_sum(expectations(likelihood, rows, f))
 
 
 @Compiled
@@ -308,4 +310,5 @@ class SiteBound:
         value, gradient, slope = sum_over(data, partial(expected, q, how))
         others, of_prior, weights = of_q(sums, slope, share)
         _, rest = sum_over(data, partial(of_sums, how, weights), sites)
-        return value + others, [tf.add_n(parts) for parts in zip(gradient, rest, of_prior)]
+        gradients = zip(gradient, rest, of_prior)
+        return value + others, [tf.add_n(parts) for parts in gradients]

@@ -206,7 +206,8 @@ def afkmc2(
     candidates = np.searchsorted(np.cumsum(proposal)[:-1], generator.random(shape))
     for drawn, uniform in zip(candidates, generator.random(shape)):
         squares = cdist(X[drawn], X[chosen], "sqeuclidean").min(axis=1)
-        chosen.append(int(drawn[_end_of_chain(squares / proposal[drawn], uniform)]))
+        ratio = squares / proposal[drawn]
+        chosen.append(int(drawn[_end_of_chain(ratio, uniform)]))
     return at_most(distinct_rows(X[chosen]), num_inducing)
 
 
