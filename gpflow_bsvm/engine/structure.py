@@ -65,7 +65,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_note_fork)
 
 
-def _check_process() -> None:
+def check_process() -> None:
     """:raise RuntimeError: in a fork of a process that ran TensorFlow, which would hang."""
     if _FORKED:
         raise RuntimeError(
@@ -136,7 +136,7 @@ class Structure:
 
     def values(self) -> list[tf.Tensor]:
         """:return: the unconstrained values of `parameters`."""
-        _check_process()
+        check_process()
         return [p.unconstrained_variable.value() for p in self.parameters]
 
     def _of(self, value: Any, name: str = "") -> Hashable:
@@ -214,7 +214,7 @@ def _has_library_bases(cls: type) -> bool:
 
 def look_into(modules: tuple[Any, ...]) -> Structure:
     """:return: the structure of `modules`."""
-    _check_process()
+    check_process()
     for how in ({"any_width": True}, {}, {"by_identity": True}):
         with contextlib.suppress(_Unshareable, TypeError, RecursionError):
             return Structure(modules, **how)

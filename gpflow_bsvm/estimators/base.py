@@ -21,7 +21,7 @@ from ..data.batch import digest
 from ..data.sources import ArraySource
 from ..engine.contracts import open_data
 from ..engine.shared_graph import one_fit
-from ..engine.structure import copied
+from ..engine.structure import check_process, copied
 from ..inference import History, Streaming
 from ..models import BSVM
 from ..notices import told_by
@@ -137,7 +137,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, missing labels, a single class, negative
             weights, a checkpoint of another fit, or input that scikit-learn rejects.
+        :raise RuntimeError: in a fork of a process that ran TensorFlow.
         """
+        check_process()
         check_options(self)
         new = copy.copy(self)
         new.__dict__.pop("fill_", None)
@@ -207,6 +209,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         algorithm = Streaming(forget=forget)
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight, checkpoint)
+        check_process()
         new = copy.copy(self)
         if (rows := source_of(X, y, sample_weight)) is None:
             X, Y, weight = self._validate(X, y, sample_weight, reset=False)

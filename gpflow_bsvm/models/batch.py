@@ -14,6 +14,7 @@ from gpflow.config import default_float
 from gpflow.kernels import Kernel
 
 from ..data.checks import check_data
+from ..engine.structure import check_process
 from ..likelihoods.labels import num_latents
 from .sparse import BSVM
 
@@ -53,6 +54,7 @@ class BatchBSVM(BSVM):
         :param num_latent_gps: L; if None, what the likelihood needs, or Y's number of columns.
         :raise ValueError: as in `BSVM`, for bad data, and if N is too large for the memory.
         """
+        check_process()
         X, Y = check_data(likelihood, data)
         num_latent_gps = num_latents(likelihood, Y.shape[1], num_latent_gps)
         check_memory(type(self).__name__, len(X), num_latent_gps)

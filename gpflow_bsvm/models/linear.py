@@ -17,6 +17,7 @@ from gpflow.utilities import positive, triangular
 from scipy.stats import norm
 
 from ..checks import check_choice, check_whole
+from ..engine.structure import check_process
 from .sparse import BSVM, SparseOptions
 
 if TYPE_CHECKING:  # no dependency of this package
@@ -166,6 +167,7 @@ class LinearBSVM(BSVM):
         :param kwargs: as in `BSVM`.
         :raise ValueError: if Sigma has the wrong shape or is not positive definite.
         """
+        check_process()
         check_whole(1, num_features=num_features)
         check_choice((True, False), bias=bias)
         kernel = WeightKernel(num_features, prior_covariance, bias)

@@ -47,7 +47,7 @@ from ..engine.projection import (
 )
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
-from ..engine.structure import named_parameters, remembered
+from ..engine.structure import check_process, named_parameters, remembered
 from ..likelihoods.labels import as_column, check_labels, label_numbers, num_latents
 from ..notices import warn
 
@@ -249,6 +249,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             (closed-form steps treat each separately); if likelihood or kernel needs another number
             of latent functions, or of inducing variables.
         """
+        check_process()
         if q_diag:
             raise ValueError(
                 "BSVM needs a full q_sqrt (q_diag=False): its closed-form step gives a full "

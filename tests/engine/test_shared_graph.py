@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import os
 import weakref
 from typing import NamedTuple
 
@@ -191,28 +190,3 @@ def test_without_modules():
     np.testing.assert_array_equal(double(np.ones(3)), 2 * np.ones(3))
     double(np.ones(3))
     assert double.num_traces == 1
-
-
-def test_a_fork_raises_instead_of_hanging(monkeypatch):
-    bound = Compiled(lambda kernel, X: kernel(X)).bind(gpflow.kernels.SquaredExponential())
-    monkeypatch.setattr("gpflow_bsvm.engine.structure._FORKED", [True])
-    with pytest.raises(RuntimeError, match="before this process was forked"):
-        bound(tf.zeros([2, 1], tf.float64))
-    with pytest.raises(RuntimeError, match="before this process was forked"):
-        Compiled(lambda kernel: kernel.variance).bind(gpflow.kernels.SquaredExponential())
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_raises_if_a_model_was_only_made_before():
-    """As when a server loads a model, and then forks its workers."""
-    kernel = gpflow.kernels.SquaredExponential()
-    child = os.fork()
-    if not child:
-        try:
-            Compiled(lambda kernel: kernel.variance).bind(kernel)
-        except RuntimeError as error:
-            os._exit(int("after it has forked its workers" not in str(error)))
-        finally:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
