@@ -23,7 +23,16 @@ from .candidates import HINGES, Candidate, best_of, first_of
 from .inputs import MERGE_ROWS
 from .rough import lengthscales
 from .specification import Data, Specification, centres, distinct, make_model
-from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
+from .training import (
+    GROWTH,
+    GROWTH_WORK,
+    InitialModel,
+    at_most,
+    freeze,
+    grown,
+    initial_model,
+    with_enough_points,
+)
 
 #: The largest number of rows for selecting loss and penalty, and the fewest held-out rows.
 CHOICE_ROWS = 2_000
@@ -76,7 +85,7 @@ def choose(
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
     begun = initial_model(spec, data)
     if not spec.is_classifier:
-        return spec, _best_start(spec, begun, data)
+        return with_enough_points(spec, _best_start(spec, begun, data), data)
     part = at_most(CHOICE_ROWS, data, seed=0)
     if np.ptp(part[1]) == 0 or has_company(*part[1:]).sum() < FEWEST_LEFT_OUT:
         return spec, begun

@@ -26,7 +26,7 @@ from ..model_selection.densities import HeldOut
 from ..models import BSVM
 from ..notices import Held, held, warn
 from ..prediction.calibration import calibrate, leave_one_out_density, left_out_log_densities
-from .rough import begin_shorter, learn_from_shorter, lengthscales
+from .rough import SWEEPS, begin_shorter, bound_of, learn_from_shorter, lengthscales
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 
 #: The number of rows for learning the kernel: a fraction of all rows within limits. Many classes or
@@ -52,6 +52,11 @@ REACH = 10.0
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
 UNEXPLAINED = 1e-2
+#: In regression, a kernel is also learned again with AGAIN times as many inducing points, if these
+#: raise the bound by WORTH_LEARNING nats per row, and while rows * L M^2 stays below AGAIN_WORK.
+AGAIN = 2
+WORTH_LEARNING = 0.03
+AGAIN_WORK = 2.5e8
 #: If inducing points are farther from 0 than this, rounding spoils covariances of q(u).
 FAR = 1e3
 #: The number of rows of each rare class in every sample.
@@ -107,6 +112,44 @@ def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
     return np.asarray(-logit(above) * np.sqrt(1 + np.pi * DEFAULT_VARIANCE / 8))
 
 
+def with_enough_points(
+    spec: Specification, begun: InitialModel, data: Data
+) -> tuple[Specification, InitialModel]:
+    """
+    Learn a kernel of regression again with more inducing points, as long as these raise the bound
+    by `WORTH_LEARNING` nats per row. With too few points, f cannot be rough, and the learned
+    lengthscales are too long. (For classifiers, see `choice.choose_scale`.)
+
+    :return: `spec` with the points and the loss of the last model, and this model.
+    """
+    while spec.learn_kernel and spec.grow and not spec.linear:
+        larger = _with_more_points(spec, begun.model, data)
+        if larger is None:
+            break
+        link = begun.model.likelihood
+        spec = spec._replace(
+            Z=larger.inducing_variable.Z.numpy(),
+            penalty=float(link.penalty.numpy()),
+            epsilon=float(link.epsilon.numpy()),
+        )
+        begun = initial_model(spec, data, larger)
+    return spec, begun
+
+
+def _with_more_points(spec: Specification, model: BSVM, data: Data) -> BSVM | None:
+    """:return: a copy with more inducing points, and the same kernel, if they are worth it."""
+    rows = opened(model, rows_to_learn(spec, model, data))
+    places = distinct(data[0])
+    affordable = int((AGAIN_WORK / (model.q_shape[0] * rows.num_rows)) ** 0.5)
+    number = min(grown(model, places, rows.num_rows, AGAIN), affordable)
+    if number < LEAST_GROWTH * model.q_shape[1]:
+        return None
+    larger = copied(model)
+    exchange(larger, centres(spec, places, number))
+    gain = bound_of(larger, rows)(SWEEPS) - bound_of(model, rows)(SWEEPS)
+    return larger if gain > WORTH_LEARNING * rows.num_rows else None
+
+
 def train(
     spec: Specification, data: Data, start: InitialModel | None = None
 ) -> tuple[BSVM, History]:
@@ -131,11 +174,7 @@ def freeze(spec: Specification, model: BSVM) -> None:
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
     """Learn the trainable parameters from a subset of the rows, at fixed inducing points."""
     freeze(spec, model)
-    wanted = np.clip(LEARN_PART * spec.rows_of(data), LEARN_ROWS, MOST_LEARN_ROWS)
-    number = int(np.clip(_affordable(model), FEWEST_LEARN_ROWS, wanted))
-    X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
-    if not spec.is_classifier:
-        Y = np.clip(Y, -REACH, REACH)
+    X, Y, weight = rows_to_learn(spec, model, data)
     spec.stages.begin("kernel", f"learning the kernel from {len(X)} rows")
     with warnings.catch_warnings():  # fits of q give these warnings themselves
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -153,6 +192,14 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
             begin_shorter(model, some)
         history = learned()
         return learn_from_shorter(model, rows, some, learned) or history
+
+
+def rows_to_learn(spec: Specification, model: BSVM, data: Data) -> Data:
+    """:return: the rows from which the kernel is learned."""
+    wanted = np.clip(LEARN_PART * spec.rows_of(data), LEARN_ROWS, MOST_LEARN_ROWS)
+    number = int(np.clip(_affordable(model), FEWEST_LEARN_ROWS, wanted))
+    X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
+    return X, Y if spec.is_classifier else np.clip(Y, -REACH, REACH), weight
 
 
 def _affordable(model: BSVM) -> float:

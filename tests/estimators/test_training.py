@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from gpflow_bsvm.engine.structure import copied
 from gpflow_bsvm.estimators import training
 from gpflow_bsvm.estimators.rough import lengthscales
 from gpflow_bsvm.estimators.specification import Specification, make_model
 from gpflow_bsvm.estimators.training import InitialModel, initial_model, told_apart
-from gpflow_bsvm.inducing_points import greedy_variance
-from gpflow_bsvm.inference import CAVI, History
+from gpflow_bsvm.inducing_points import greedy_variance, kmeans
+from gpflow_bsvm.inducing_points.points import exchange
+from gpflow_bsvm.inference import CAVI, History, fit
 from gpflow_bsvm.notices import warn
 from gpflow_bsvm.prediction import calibrate
 from gpflow_bsvm.priors import default_kernel
@@ -208,3 +210,42 @@ def test_a_steeper_hinge_is_fitted_and_calibrated(rows, monkeypatch):
     assert calibrate(model, (X, Y))["scale"] == pytest.approx(scale, rel=1e-3)  # a maximum, flat
     CAVI().run(model, (X, Y))
     np.testing.assert_allclose(model.predict_f(X)[0], mean, rtol=0.02, atol=0.02)  # fit's tolerance
+
+
+def regression(frequency):
+    """:return: a specification with few points, its learned model, and 60 rows of waves."""
+    X = np.random.default_rng(2).uniform(-1, 1, size=(60, 1))
+    noise = np.random.default_rng(3).normal(size=X.shape)
+    data = X, np.sin(frequency * X) + 0.1 * noise, np.ones(60)
+    spec = Specification(loss="epsilon_insensitive", learned=("penalty", "epsilon"))
+    spec = spec._replace(penalty=2.0, num_inducing=6, grow=True)
+    return spec, initial_model(spec, data), data
+
+
+def gain_of_twice_as_many(model, data):
+    """:return: nats per row, after fits to convergence with the same kernel."""
+    bounds = []
+    for number in (1, 2):
+        other = copied(model)
+        Z = kmeans(data[0], number * model.q_shape[1], max_iter=100)
+        exchange(other, Z if number > 1 else model.inducing_variable.Z.numpy())
+        bounds.append(fit(other, data[:2]).elbo[-1])
+    return (bounds[1] - bounds[0]) / len(data[0])
+
+
+def test_the_kernel_of_a_rough_function_is_learned_with_as_many_points_as_it_needs():
+    spec, begun, data = regression(frequency=6)
+    assert gain_of_twice_as_many(begun.model, data) > training.WORTH_LEARNING
+    larger, found = training.with_enough_points(spec, begun, data)
+    assert found.model.q_shape[1] == len(larger.Z) > 6
+    assert found.history.elbo[-1] > begun.history.elbo[-1] + 60 * training.WORTH_LEARNING
+    assert gain_of_twice_as_many(found.model, data) < training.WORTH_LEARNING
+
+
+@pytest.mark.parametrize(
+    "frequency, options", [(2, {}), (25, {"grow": False}), (25, {"learn_kernel": False})]
+)
+def test_other_kernels_are_learned_once(frequency, options):
+    spec, begun, data = regression(frequency)
+    spec = spec._replace(**options)
+    assert training.with_enough_points(spec, begun, data) == (spec, begun)
