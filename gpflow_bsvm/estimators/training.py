@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -120,25 +121,28 @@ def with_enough_points(
     by `WORTH_LEARNING` nats per row. With too few points, f cannot be rough, and the learned
     lengthscales are too long. (For classifiers, see `choice.choose_scale`.)
 
-    :return: `spec` with the points and the loss of the last model, and this model.
+    :return: `spec` with the points of the last model, and this model.
     """
     while spec.learn_kernel and spec.grow and not spec.linear:
-        larger = _with_more_points(spec, begun.model, data)
+        rows = opened(begun.model, rows_to_learn(spec, begun.model, data))
+        larger = _with_more_points(spec, begun.model, rows, data)
         if larger is None:
             break
-        link = begun.model.likelihood
-        spec = spec._replace(
-            Z=larger.inducing_variable.Z.numpy(),
-            penalty=float(link.penalty.numpy()),
-            epsilon=float(link.epsilon.numpy()),
-        )
-        begun = initial_model(spec, data, larger)
+        number = larger.q_shape[1]
+        spec.stages.begin("kernel", f"learning the kernel with {number} inducing points")
+        with _fits_of_q_warn():
+            begun = InitialModel(larger, VEM().run(larger, rows, progress=spec.stages))
+        spec = spec._replace(Z=larger.inducing_variable.Z.numpy())
     return spec, begun
 
 
-def _with_more_points(spec: Specification, model: BSVM, data: Data) -> BSVM | None:
-    """:return: a copy with more inducing points, and the same kernel, if they are worth it."""
-    rows = opened(model, rows_to_learn(spec, model, data))
+def _with_more_points(
+    spec: Specification, model: BSVM, rows: ArraySource, data: Data
+) -> BSVM | None:
+    """
+    :param rows: the rows that learn the kernel.
+    :return: a copy with more inducing points, and the same kernel, if they are worth it.
+    """
     places = distinct(data[0])
     affordable = int((AGAIN_WORK / (model.q_shape[0] * rows.num_rows)) ** 0.5)
     number = min(grown(model, places, rows.num_rows, AGAIN), affordable)
@@ -176,9 +180,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     freeze(spec, model)
     X, Y, weight = rows_to_learn(spec, model, data)
     spec.stages.begin("kernel", f"learning the kernel from {len(X)} rows")
-    with warnings.catch_warnings():  # fits of q give these warnings themselves
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", "most y are")
+    with _fits_of_q_warn():
         rows = opened(model, (X, Y, weight))
         run = partial(VEM().run, model, rows, progress=spec.stages)
         if spec.kernel is not None or spec.linear:
@@ -192,6 +194,15 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
             begin_shorter(model, some)
         history = learned()
         return learn_from_shorter(model, rows, some, learned) or history
+
+
+@contextlib.contextmanager
+def _fits_of_q_warn() -> Iterator[None]:
+    """Give no warnings that the later fits of q give themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "most y are")
+        yield
 
 
 def rows_to_learn(spec: Specification, model: BSVM, data: Data) -> Data:
