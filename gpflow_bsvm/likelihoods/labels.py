@@ -39,13 +39,10 @@ def num_latents(likelihood: Likelihood, num_columns: int | None = None, given: A
     """
     :param given: the user's `num_latent_gps`, if any.
     :return: L of a model for labels Y [N, num_columns], or for one column if `num_columns` is None.
-    :raise TypeError: for anything but a likelihood, for example its name.
+    :raise TypeError: as in `check_is_likelihood`.
     :raise ValueError: if the given number is not a positive whole number.
     """
-    if not isinstance(likelihood, Likelihood):
-        raise TypeError(
-            f"expected a likelihood, such as gpflow_bsvm.likelihoods.Hinge(), got {likelihood!r}"
-        )
+    check_is_likelihood(likelihood)
     if given is not None:
         check_whole(1, num_latent_gps=given)
         return int(given)
@@ -53,8 +50,20 @@ def num_latents(likelihood: Likelihood, num_columns: int | None = None, given: A
     return int(likelihood.latent_dim or max(columns, 1))
 
 
+def check_is_likelihood(likelihood: Any) -> None:
+    """:raise TypeError: for anything but a likelihood, for example its name."""
+    if not isinstance(likelihood, Likelihood):
+        raise TypeError(
+            f"expected a likelihood, such as gpflow_bsvm.likelihoods.Hinge(), got {likelihood!r}"
+        )
+
+
 def check_latents(likelihood: Likelihood, number: int | None, kernel: Any = None) -> None:
-    """:raise ValueError: unless likelihood and kernel work with this number of latent functions."""
+    """
+    :raise TypeError: as in `check_is_likelihood`.
+    :raise ValueError: unless likelihood and kernel work with this number of latent functions.
+    """
+    check_is_likelihood(likelihood)
     of_kernel = getattr(kernel, "num_latent_gps", None)
     for part, needed in ((likelihood, likelihood.latent_dim), (kernel, of_kernel)):
         if None not in (needed, number) and number != needed:

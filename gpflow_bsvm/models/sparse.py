@@ -60,16 +60,18 @@ class SparseFeatures(gpflow.models.GPModel):
 
     inducing_variable: Any
     _jitter: float | None
+    #: Names of the attributes that are checked when they are replaced.
+    _parts = frozenset({"kernel", "likelihood", "mean_function", "inducing_variable"})
     #: Names of the attributes of q.
     _names_of_q: ClassVar[tuple[str, ...]] = ("q_mu", "q_sqrt")
     #: Whether equal inducing points are useless.
     _warns_of_duplicates: ClassVar[bool] = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """:raise TypeError: or ValueError, later, for an unsuitable kernel or mean function."""
+        """:raise TypeError: or ValueError, later, for an unsuitable part, such as a kernel."""
         old = vars(self).get(name)
         super().__setattr__(name, value)
-        if name in ("kernel", "mean_function") and old is not None:
+        if name in self._parts and old is not None:
             try:
                 check_prior(self, self.num_latent_gps)
             except (TypeError, ValueError):

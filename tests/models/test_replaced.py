@@ -50,6 +50,23 @@ def test_a_later_kernel_is_checked_and_the_old_one_stays(name, kernel, kind, tex
     assert model.kernel is before
 
 
+PARTS = [
+    ("likelihood", "hinge", TypeError, "expected a likelihood, .*, got 'hinge'"),
+    ("likelihood", CrammerSinger(3), ValueError, "needs a model with num_latent_gps=3, got 1"),
+    ("inducing_variable", DATA[0][:6], ValueError, r"ndarray: use one kernel with InducingPoints"),
+]
+
+
+@pytest.mark.parametrize("part, value, kind, text", PARTS)
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "LinearBSVM"])
+def test_a_later_likelihood_or_inducing_variable_is_checked(name, part, value, kind, text):
+    model = MODELS[name]()
+    before = getattr(model, part)
+    with pytest.raises(kind, match=text):
+        setattr(model, part, value)
+    assert getattr(model, part) is before
+
+
 @pytest.mark.parametrize("mean, text", MEANS)
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "LinearBSVM"])
 def test_a_mean_function_is_checked_at_once(name, mean, text):
