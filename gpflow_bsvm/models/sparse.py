@@ -61,7 +61,7 @@ class SparseFeatures(gpflow.models.GPModel):
     inducing_variable: Any
     _jitter: float | None
     #: Names of the attributes that are checked when they are replaced.
-    _parts = frozenset({"kernel", "likelihood", "mean_function", "inducing_variable"})
+    _parts: ClassVar = frozenset({"kernel", "likelihood", "mean_function", "inducing_variable"})
     #: Names of the attributes of q.
     _names_of_q: ClassVar[tuple[str, ...]] = ("q_mu", "q_sqrt")
     #: Whether equal inducing points are useless.
