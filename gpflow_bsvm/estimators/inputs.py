@@ -73,8 +73,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
     X = _as_sklearn_reads(X, () if how["reset"] else getattr(estimator, "feature_names_in_", None))
-    warn_of_digits(X, estimator._how["dtype"])
     try:
+        warn_of_digits(X, estimator._how["dtype"])
         return validate_data(estimator, X, y, **how, **estimator._how)
     except (ValueError, TypeError) as error:
         first = str(error).partition("\n")[0]
@@ -88,6 +88,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
             advice = "in X: give records as pandas.DataFrame(X)."
         elif first.startswith(("could not convert string to float", "float() argument must be")):
             advice = "in X: encode words as numbers, as with OneHotEncoder; dates as days."
+        elif first.startswith("setting an array element with a sequence"):
+            advice = "X must be a matrix: give (X, y) as fit(X, y), and blocks as data.Blocks(X)."
         else:
             raise
         raise type(error)(f"{first} {advice}") from None

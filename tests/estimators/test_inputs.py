@@ -56,6 +56,14 @@ def test_rare_codes_are_scaled_in_every_fit(pieces):
     np.testing.assert_allclose(found.scaler_.transform(X)[:, 1].mean(), 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("form", [lambda *pair: pair, lambda *pair: [pair, pair]])
+def test_pairs_and_blocks_in_place_of_x(fitted, moons, form):
+    with pytest.raises(ValueError, match=r"X must be a matrix: give \(X, y\) as fit\(X, y\), and"):
+        fixed().fit(form(*moons))
+    with pytest.raises(ValueError, match=r"X must be a matrix: .* blocks as data\.Blocks\(X\)\.$"):
+        fitted.predict([[1.0, 2.0], [3.0]])
+
+
 # --- names of columns ----------------------------------------------------------------------------
 
 
