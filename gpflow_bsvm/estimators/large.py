@@ -76,7 +76,7 @@ class Rows(NamedTuple):
             return X, np.zeros((len(X), 0), X.dtype)
         if Y is None:
             raise ValueError("there are no labels: files need target=... with the label column")
-        Y = as_matrix(Y, "Y", where)
+        Y = as_matrix(np.reshape(Y, (-1, 1)) if np.ndim(Y) == 1 else Y, "Y", where)
         if Y.shape != (len(X), 1):
             raise ValueError(f"Y must be one column of {len(X)} labels, got shape {Y.shape}")
         return X, Y

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from helpers import make_data, state
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
@@ -46,6 +47,16 @@ def numbering(found, weights):
 
 def look(data, weight=None):
     return large.survey(open_source(blocks(*data, weight), Rows(), CHUNK_ROWS), 0)
+
+
+def test_labels_in_pieces_need_no_column(data):
+    X, Y = data
+    expected = make().fit(blocks(X, Y)).predict_proba(X)
+    for rows in (blocks(X, Y[:, 0]), tf.data.Dataset.from_tensor_slices((X, Y[:, 0])).batch(40)):
+        model = make().fit(rows)
+        np.testing.assert_array_equal(model.predict_proba(X), expected)
+        np.testing.assert_array_equal(model.as_model_sees(rows, labelled=True).num_rows, len(X))
+        model.partial_fit(rows)
 
 
 def test_a_survey_finds_what_all_rows_say(data):
