@@ -128,10 +128,10 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param y: [N] numbers, strings or truth values, from at least two classes; for a regressor,
             numbers; None if X includes the labels; ignored by a one-class estimator.
         :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
-            twice, a row of weight 0 does not count. Weights with sum 1 are rescaled to mean 1;
-            rows read piece by piece keep their weights, and a warning says if these are small. If
-            all weights are whole numbers, a row of weight 2 may be held out once; if not, each row
-            is held out as a whole.
+            twice, a row of weight 0 does not count. Weights with a sum of at most 1 (in later calls
+            of `partial_fit`, of 1) are rescaled to mean 1; rows read piece by piece keep their
+            weights, and a warning says if these are small. If all weights are whole numbers, a row
+            of weight 2 may be held out once; if not, each row is held out as a whole.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues the fit, and returns the same model.
         :raise TypeError: for parameters of a wrong type.
@@ -233,7 +233,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if self._labelled:
             check_known(y)
         X, y = self._checked(X, y, reset)
-        weight = inputs.repetitions(sample_weight, len(y))
+        weight = inputs.repetitions(sample_weight, len(y), 0.0 if reset else 1 - 1e-6)
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         (X, Y, weight), copies = inputs.counted(X, y[:, None], weight, encoding)
         if not reset:

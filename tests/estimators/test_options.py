@@ -31,6 +31,15 @@ def test_weights_that_sum_to_little_are_said(moons):
     assert warned[0].filename == __file__
 
 
+def test_weights_with_a_sum_of_at_most_one_are_shares(moons):
+    X, y = moons
+    weight = np.linspace(0.5, 1.5, 120)
+    expected = fixed(num_inducing=15).fit(X, y, weight).predict_proba(X)
+    for total in (1.0, 0.6, 1e-300):  # 0.6: a fold of rows whose weights are shares
+        found = fixed(num_inducing=15).fit(X, y, weight / 120 * total)
+        np.testing.assert_allclose(found.predict_proba(X), expected, rtol=1e-6)
+
+
 def test_a_row_that_outweighs_all_others_is_said(moons):
     weight = np.ones(120)
     weight[7] = 1e10

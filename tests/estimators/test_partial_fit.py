@@ -75,6 +75,9 @@ def test_weights_of_new_rows_are_repetitions(data):
     one.partial_fit(X[50:], y[50:], sample_weight=np.full(30, 2.0))
     two.partial_fit(np.repeat(X[50:], 2, axis=0), np.repeat(y[50:], 2))
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), rtol=1e-9)
+    one.partial_fit(X[[50, 50]], y[[50, 50]], sample_weight=[0.2, 0.4])  # no shares
+    two.partial_fit(X[[50]], y[[50]], sample_weight=[0.6])
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), rtol=1e-9)
 
 
 def bad_calls(X, y):
