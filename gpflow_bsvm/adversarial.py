@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .engine.contracts import check_floats, check_width
 from .estimators import BSVMClassifier
-from .estimators.columns import shift_and_scale
+from .estimators.scaling import model_input
 from .likelihoods.base import probabilities as probabilities_of
 from .likelihoods.labels import check_one_label, with_both_classes
 from .optional import require
@@ -78,16 +78,16 @@ def _loss(hot: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
 
 def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
     check_is_fitted(classifier)
-    shift, scale = shift_and_scale(classifier.scaler_, classifier._num_columns)
 
     def seen(X: tf.Tensor) -> tf.Tensor:
         # With `impute` indicator columns are added; here no value is missing.
-        marks = len(shift) - classifier.n_features_in_
-        return tf.pad(tf.cast(X, shift.dtype), [[0, 0], [0, marks]])
+        marks = classifier._num_columns - classifier.n_features_in_
+        X = tf.pad(tf.cast(X, gpflow.default_float()), [[0, 0], [0, marks]])
+        return model_input(classifier.scaler_, X)
 
     of_model = _of_model(classifier.model_, seen(row))
     columns = classifier._columns
-    return lambda X: tf.gather(of_model((seen(X) - shift) / scale), columns, axis=-1)
+    return lambda X: tf.gather(of_model(seen(X)), columns, axis=-1)
 
 
 def _of_model(model: Any, row: tf.Tensor) -> Probabilities:

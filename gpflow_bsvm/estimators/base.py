@@ -12,12 +12,10 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
-from sklearn.base import BaseEstimator
-from sklearn.preprocessing import StandardScaler
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..checkpoints.directory import Directory
-from ..data.batch import digest
 from ..data.sources import ArraySource
 from ..engine.contracts import open_data
 from ..engine.shared_graph import one_fit
@@ -25,13 +23,14 @@ from ..engine.structure import check_process, copied
 from ..inference import History, Streaming
 from ..models import BSVM
 from ..notices import told_by
-from . import inputs
+from . import inputs, scaling
 from .candidates import Candidate
 from .choice import chosen_model
-from .columns import Attributes, shift_and_scale, unscaled_columns
+from .columns import Attributes, unscaled_columns
 from .labels import Encoding, check_known, known_labels
 from .large import CHUNK_ROWS, Survey, fit_large, open_later, source_of
 from .options import check_options, in_words_of_estimators
+from .scaling import ColumnScaler
 from .specification import Data, Specification
 from .stages import Stages
 from .training import steeper, train
@@ -55,7 +54,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
     verbose: bool = False
 
     model_: BSVM = field(init=False)
-    scaler_: StandardScaler | None = field(init=False)
+    scaler_: ColumnScaler | None = field(init=False)
     history_: History = field(init=False)
     seconds_: dict[str, float] = field(init=False)
     fill_: AnyNDArray | None = field(init=False)
@@ -157,29 +156,33 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return self
 
     def _fit_arrays(self, data: Data, stages: Stages) -> None:
-        scaler = inputs.make_scaler(data[0], data[2])
+        scaler = scaling.make_scaler(data[0], data[2])
         data, codes = self._learn_scale(data, scaler, getattr(self, "feature_names_in_", None))
         X, Y, weight = data
         stages.units |= {
-            "scale of X": digest(np.stack(shift_and_scale(self.scaler_, X.shape[1]))),
+            "scale of X": scaling.digest_of(self.scaler_, X.shape[1]),
             "number of classes": str(len(getattr(self, "classes_", ()))),  # some may have no rows
         }
         seed = stages.seed(self, ArraySource(X, Y, weight[:, None], CHUNK_ROWS))
         self._found(self._learn_model(data, codes, seed, stages), data)
 
     def _learn_scale(
-        self, data: Data, scaler: StandardScaler, names: Any
+        self, data: Data, scaler: ColumnScaler, names: Any
     ) -> tuple[Data, Sequence[int]]:
         """:return: the scaled rows, and the columns of codes."""
         X, Y, weight = data
         codes = unscaled_columns(self.kernel, X, self.fill_)
-        inputs.scale_two_values(scaler, X)
+        scaling.scale_two_values(scaler, X)
         scaler.mean_[codes] = 0.0
         scaler.scale_[codes] = 1.0
+        # Numbers are often proportional to skewed columns, and outliers are far out in them.
+        if is_classifier(self) and self.standardize and self.kernel is None:
+            scaler.bend(X, weight)
         self.scaler_ = scaler if self.standardize else None
-        inputs.warn_of_extremes(self.scaler_, X, names)
-        X = inputs.scale(self.scaler_, X)
-        return (X, Y, weight), codes
+        Z = scaling.scale(self.scaler_, X)
+        if self.standardize:
+            scaling.warn_of_extremes(X, Z, names)
+        return (Z, Y, weight), codes
 
     def _learn_model(
         self,
@@ -213,7 +216,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         new = copy.copy(self)
         if (rows := source_of(X, y, sample_weight)) is None:
             X, Y, weight = self._validate(X, y, sample_weight, reset=False)
-            source = open_data(self.model_, (inputs.scale(self.scaler_, X), Y), weight, part=True)
+            source = open_data(self.model_, (scaling.scale(self.scaler_, X), Y), weight, part=True)
         else:
             source = open_later(rows, self)
         new.model_ = copied(self.model_)
@@ -257,7 +260,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         """:return: the result of a function of `prediction` for these rows."""
         check_is_fitted(self)
         answer = function(self.model_, self.as_model_sees(X), chunk_rows=self.chunk_rows)
-        inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
+        scaling.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
         return answer
 
     def as_model_sees(self, rows: Any, *, labelled: bool = False, sample_weight: Any = None) -> Any:
@@ -284,7 +287,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
             raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
         X = inputs.validated(self, rows, reset=False)
-        return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
+        return scaling.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def weights_in_fit(self, rows: Any, sample_weight: Any = None) -> Any:
         """

@@ -13,7 +13,6 @@ from gpflow import Parameter
 from gpflow.base import AnyNDArray
 from gpflow.kernels import ChangePoints, Combination, Constant, Kernel, Linear, Periodic, Sum
 from sklearn.base import is_classifier
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import refuse_lazy
@@ -22,6 +21,7 @@ from ..engine.structure import copied
 from ..models.linear import WeightKernel
 from ..notices import warn
 from .labels import check_are_numbers, with_numpy_type
+from .scaling import ColumnScaler, shift_and_scale
 
 #: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
@@ -102,7 +102,7 @@ def _added(fill: AnyNDArray | None) -> str:
     )
 
 
-def on_scaled_columns(kernel: Kernel, scaler: StandardScaler | None) -> Kernel:
+def on_scaled_columns(kernel: Kernel, scaler: ColumnScaler | None) -> Kernel:
     """:return: a copy of a user's kernel, whose constants in units of X are converted."""
     kernel = copied(kernel)
     if scaler is None:
@@ -132,14 +132,6 @@ def _moved(old: Parameter, shift: Any, factor: Any) -> Parameter:
     prior = old.prior and tfp.distributions.TransformedDistribution(old.prior, move)
     new = move(tf.convert_to_tensor(old))
     return Parameter(new, transform=old.transform, prior=prior, trainable=old.trainable)
-
-
-def shift_and_scale(scaler: StandardScaler | None, D: int) -> tuple[AnyNDArray, AnyNDArray]:
-    """:return: shift and scale, [D] each, of the model's input (X - shift) / scale."""
-    zeros = np.zeros(D)
-    if scaler is None:
-        return zeros, zeros + 1
-    return scaler.mean_ if scaler.with_mean else zeros, scaler.scale_  # sparse: scaled only
 
 
 class Scored:

@@ -1,40 +1,27 @@
-"""Preparation of a user's rows: weights, classes, scaled columns."""
+"""Preparation of a user's rows: weights, classes, missing values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
-from sklearn import config_context
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
-from ..data.batch import SparseRows
 from ..data.checks import check_weights, has_masked, warn_of_digits
 from ..data.readers import names_of
 from ..model_selection.held_out import in_parts
 from ..notices import warn
-from ..tables.paths import listed
-from .columns import shift_and_scale, unscaled_columns
+from .columns import unscaled_columns
 from .labels import Encoding, missing
+from .scaling import symmetric_quantiles
 from .specification import Data
 
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
 #: A row determines scales and noise alone if it outweighs all others together by this factor.
 LONE_WEIGHT = 100
-#: Quantiles of a column. The outer two should span a part of its standard deviation, unless more
-#: than a few values are several spans away (pixels at the edge of an image).
-MIDDLE = (0.05, 0.5, 0.95)
-LEAST_SPAN = 0.1
-FAR_SPANS = 10
-FEW = 0.01
-#: With fewer different floats between its smallest and its largest value, a column is rounded.
-FEWEST_STEPS = 1000
 #: Beginnings of the names of types of dates and times.
 _TIMES = ("date", "time", "duration", "period")
 #: With more rows than this, equal rows are not merged.
@@ -174,116 +161,6 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
     missing = np.isnan(X)
     marks = missing[:, fill[1] > 0].astype(X.dtype)
     return np.concatenate([np.where(missing, fill[0], X), marks], axis=1)
-
-
-def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Any) -> AnyNDArray:
-    """:return: [T], quantiles, each of which occurs in y."""
-    order = np.argsort(y)
-    total = np.cumsum(weight[order])
-    wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding must not add a row
-    return np.asarray(y[order][np.searchsorted(total, wanted)])
-
-
-def symmetric_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
-    """:return: [T], quantiles; the mean of two values of y if the quantile is between them."""
-    above = -weighted_quantiles(-y, weight, 1 - np.asarray(levels))
-    return np.asarray((weighted_quantiles(y, weight, levels) + above) / 2)
-
-
-def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
-    """:raise ValueError: if a column overflows, or varies so little that its variance is 0."""
-    with np.errstate(all="ignore"):  # an overflow is an error below, not a warning
-        scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
-    refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
-    if not scipy.sparse.issparse(X):
-        spread = np.ptp(X, axis=0)
-        warn_of_offsets(X)
-        tiny = (spread > 0) & (spread < np.sqrt(np.finfo(X.dtype).tiny))
-        lost = np.flatnonzero(tiny & (scaler.var_ < np.finfo(scaler.var_.dtype).tiny))
-        if len(lost):
-            raise ValueError(
-                f"column {lost[0]} of X is so small that its variance underflows: check the units"
-            )
-    return scaler
-
-
-def scale_two_values(scaler: StandardScaler, X: Any) -> None:
-    """
-    Let `scaler` put the two values of a column (of a sparse column, 0 and another) 2 apart, as if
-    both were equally frequent. In its own deviations, a rare code is far from all other rows.
-
-    :param X: [N, D], an array or SciPy's CSR.
-    """
-    if scipy.sparse.issparse(X):
-        low, high = (end.toarray().reshape(-1) for end in (X.min(axis=0), X.max(axis=0)))
-        others = X.indices[(X.data != 0) & (X.data != (low + high)[X.indices])]
-        two = np.bincount(others, minlength=X.shape[1]) == 0
-    else:
-        low, high = X.min(axis=0), X.max(axis=0)
-        two = ((low == X) | (high == X)).all(axis=0)
-    two &= low < high
-    scaler.scale_[two] = (high[two] - low[two]) / 2
-
-
-def warn_of_offsets(X: AnyNDArray, name: str = "X") -> None:
-    """Warn of columns so far from 0 that their float type rounds most of their variation away."""
-    spread = np.ptp(X, axis=0)
-    largest = np.abs(X).max(axis=0)
-    eps = np.finfo(X.dtype).eps
-    few = (spread < FEWEST_STEPS * eps * largest) & ((spread > 0) | (largest > 1 / eps))
-    if len(columns := np.flatnonzero(few)):
-        where = f" in column {listed(columns)}" if name == "X" else ""
-        warn(
-            f"{name} is so far from 0{where} that {X.dtype.name} has fewer than {FEWEST_STEPS} "
-            "values between its smallest and its largest: subtract a constant"
-        )
-
-
-def warn_of_extremes(scaler: StandardScaler | None, X: Any, names: Any = None) -> None:
-    """Warn if a few values determine a column's deviation, which scales the rest to a point."""
-    if scaler is None or scipy.sparse.issparse(X):
-        return
-    low, middle, high = np.quantile(X, MIDDLE, axis=0)
-    span = high - low
-    narrow = np.flatnonzero((span > 0) & (span < LEAST_SPAN * scaler.scale_))
-    far = np.abs(X[:, narrow] - middle[narrow]) > FAR_SPANS * span[narrow]
-    few = (far.mean(axis=0) < FEW) | (far.sum(axis=0) == 1)
-    if not len(columns := narrow[few]):
-        return
-    names = range(X.shape[1]) if names is None else names
-    told = listed(names[column] for column in columns)
-    first = columns[0]
-    extreme = X[np.argmax(np.abs(X[:, first] - middle[first])), first]
-    warn(
-        f"a few values determine the scale of column {told} of X, such as {extreme:.4g}, "
-        f"while 90 % of the column span {span[first]:.2g}: correct them, or give logarithms or "
-        "ranks (sklearn.preprocessing.QuantileTransformer)"
-    )
-
-
-def scale(scaler: StandardScaler | None, X: Any) -> Any:
-    """
-    :return: X as the model's input.
-    :raise ValueError: if a row overflows, or if X is sparse, but was dense in the fit.
-    """
-    if scipy.sparse.issparse(X):
-        if scaler is not None and scaler.with_mean:
-            raise ValueError("X is sparse, but was dense in the fit: give X.toarray()")
-        with config_context(transform_output="default"):  # a data frame cannot be sparse
-            return SparseRows(X if scaler is None else scaler.transform(X))
-    shift, factor = shift_and_scale(scaler, X.shape[1])
-    with np.errstate(all="ignore"):
-        X = X - shift  # `scaler.transform` would check X again, which takes long
-        X /= factor
-    refuse_overflow(X)
-    return np.asarray(X, dtype=gpflow.config.default_float())
-
-
-def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
-    """:raise ValueError: if a row is not finite."""
-    overflown = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if len(overflown):
-        raise ValueError(f"{what.format(overflown[0])} overflows: check the units")
 
 
 def merge_equal(data: Data, copies: AnyNDArray) -> Data:

@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.base import is_classifier
-from sklearn.preprocessing import StandardScaler
 
 from ..cluster.dask_data import dask_reader, is_of_dask
 from ..data.batch import Batch, Origin
@@ -27,8 +26,9 @@ from ..models import BSVM
 from ..notices import warn
 from ..tables.labels import MOST_CLASSES
 from ..tables.paths import listed
-from . import inputs
+from . import inputs, scaling
 from .labels import Encoding, standardised
+from .scaling import ColumnScaler
 from .specification import Data
 from .stages import Stages
 from .training import few_of_each_first, fit_q
@@ -127,16 +127,18 @@ class Survey(NamedTuple):
         rows = self.kept[np.argsort(self.kept[:, 0])].astype(gpflow.config.default_float())
         return np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
 
-    def scaler(self, factors: Any = 1.0) -> StandardScaler:
+    def scaler(self, factors: Any = 1.0) -> ColumnScaler:
         """
         :param factors: [C, 1], or one number: factors of the rows' weights, by label.
         :return: a scaler fitted to the statistics of all rows.
         """
-        inputs.refuse_overflow(self.var.T, "column {} of X is so large that its variance")
+        scaling.refuse_overflow(self.var.T, "column {} of X is so large that its variance")
         weights = (self.weights[:, None] * factors)[:, 0] / 2
         spread = np.sqrt(self.var)
         rows = np.concatenate([self.mean - spread, self.mean + spread])  # of the same variance
-        return StandardScaler().fit(rows, sample_weight=np.concatenate([weights, weights]))
+        scaler = ColumnScaler()
+        scaler.fit(rows, sample_weight=np.concatenate([weights, weights]))
+        return scaler
 
 
 def survey(source: Source, seed: int, classes: bool = True) -> Survey:
@@ -193,7 +195,7 @@ def prepared(source: Source, estimator: Any, encoding: Encoding) -> Source:
 
 
 def _prepared(
-    scaler: StandardScaler | None, encoding: Encoding, fill: AnyNDArray | None, batch: Batch
+    scaler: ColumnScaler | None, encoding: Encoding, fill: AnyNDArray | None, batch: Batch
 ) -> Batch:
     X = inputs.filled(np.asarray(batch.X), fill)
     X = tf.constant(X if scaler is None else scaler.transform(X), batch.X.dtype)
@@ -250,7 +252,7 @@ def _learn_inputs(
     inputs.warn_of_weights(data[2])
     data = inputs.merge_equal(data, copies)
     if found.is_complete:  # as in memory, to the last bit: k-means enlarges rounding errors
-        scaler = inputs.make_scaler(data[0], data[2])
+        scaler = scaling.make_scaler(data[0], data[2])
     else:
         scaler = found.scaler(encoding(found.values[:, None])[1])
     sample: tuple[Data, Sequence[int]] = estimator._learn_scale(data, scaler, names)

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..prediction.marginals import predict_marginals, predict_probits
-from . import inputs
+from . import inputs, scaling
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS
 from .labels import Encoding, check_are_numbers, ones, standardised
@@ -121,7 +121,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
 
     def _found(self, spec: Specification, data: Data) -> None:
         scores, _ = predict_marginals(self.model_, data[0], chunk_rows=self.chunk_rows)
-        offset = -inputs.weighted_quantiles(-scores[:, 0], data[2], (1 - self.nu,))[0]
+        offset = -scaling.weighted_quantiles(-scores[:, 0], data[2], (1 - self.nu,))[0]
         # A training row exactly at the offset must not fall below it by rounding.
         self.offset_ = float(offset - ROUNDING * np.abs(scores).max())
         self.penalty_ = spec.penalty

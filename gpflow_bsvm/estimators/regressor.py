@@ -21,7 +21,7 @@ from ..notices import warn
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_cdf, predict_marginals
 from ..tables.paths import shortened
-from . import inputs
+from . import inputs, scaling
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS, is_nearly_constant
 from .columns import Scored
@@ -164,7 +164,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             BSVMEstimator._fit_arrays(trial, (X, Y / unit, weight), NOWHERE)
-        rows = inputs.scale(trial.scaler_, X), Y / unit
+        rows = scaling.scale(trial.scaler_, X), Y / unit
         mean, _ = leave_one_out(trial.model_, rows, sample_weight=weight)
         found = np.clip(unit * mean, Y.min(), Y.max())
         return float(np.average(np.abs(Y - found)[:, 0], weights=weight))
@@ -199,8 +199,8 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """Center and scale by quantiles, which even extreme outliers do not move."""
         check_units(y)
-        inputs.warn_of_offsets(y[:, None], "y")
-        low, middle, high = inputs.symmetric_quantiles(y, weight, (0.05, 0.5, 0.95))
+        scaling.warn_of_offsets(y[:, None], "y")
+        low, middle, high = scaling.symmetric_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal
             spread = np.average((y - middle) ** 2, weights=weight) ** 0.5

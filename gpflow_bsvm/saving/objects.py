@@ -15,7 +15,6 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import utils as links
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import StandardScaler
 
 from .. import inference, likelihoods, models  # noqa: F401 - allows their classes
 from ..checkpoints.values import ValueDecoder, ValueEncoder, full_name, loaded
@@ -23,6 +22,7 @@ from ..deep.network import is_layer, names_of, with_weights
 from ..engine.contracts import as_variables
 from ..engine.structure import BOOKKEEPING
 from ..estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
+from ..estimators.scaling import ColumnScaler
 
 #: Modules whose classes are all allowed, because they hold only parameters, numbers and each other.
 _HOMES = (
@@ -30,7 +30,7 @@ _HOMES = (
     *(f"gpflow_bsvm.{home}." for home in ["likelihoods", "models", "deep", "inference", "papers"]),
     "gpflow_bsvm.sampling.",
 )
-_MORE = {gpflow.models.SVGP, gpflow.quadrature.NDiagGHQuadrature, StandardScaler}
+_MORE = {gpflow.models.SVGP, gpflow.quadrature.NDiagGHQuadrature, ColumnScaler}
 _MORE |= {BSVMClassifier, BSVMRegressor, OneClassBSVM}
 _registered: dict[str, type] = {}
 

@@ -21,7 +21,7 @@ from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projection import plain_points, project
 from ..engine.statistics import marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
-from ..estimators.columns import shift_and_scale
+from ..estimators.scaling import model_input
 from ..likelihoods.base import probabilities
 from ..likelihoods.labels import with_both_classes
 from ..models.sparse import SparseFeatures
@@ -37,7 +37,7 @@ class Parts(NamedTuple):
     model: Any
     num_columns: int | None  #: D; None: any number
     results: dict[str, Result]  #: the exported functions, by name
-    standardise: tuple[Any, Any] = (0.0, 1.0)  #: shift and scale of X
+    seen: Callable[[tf.Tensor], tf.Tensor] = tf.identity  #: the model's input of X
 
 
 def export(model: Any, directory: str | os.PathLike[str]) -> None:
@@ -106,10 +106,9 @@ def _exported(parts: Parts) -> tf.Module:
     q = [tf.Variable(part, trainable=False) for part in compiled_solve(model.natural())]
     dtype = gpflow.config.default_float()
     spec = tf.TensorSpec([None, parts.num_columns], dtype, "X")
-    shift, scale = (tf.constant(part, dtype) for part in parts.standardise)
 
     def predict(result: Result, X: tf.Tensor) -> dict[str, tf.Tensor]:
-        X = (X - shift) / scale
+        X = parts.seen(X)
         features = project(model.prior, X, tf.convert_to_tensor(Lz))
         of_f = marginals_of_f(Gaussian._make(map(tf.convert_to_tensor, q)), features)
         return result(X, *of_f)
@@ -152,7 +151,7 @@ def _of_estimator(estimator: Any) -> tuple[Parts, dict[str, Any]]:
         about["classes"] = estimator.classes_.tolist()
         results["predict_proba"] = partial(_probabilities, model.likelihood, estimator._columns)
     width = estimator.n_features_in_
-    return Parts(model, width, results, shift_and_scale(estimator.scaler_, width)), about
+    return Parts(model, width, results, partial(model_input, estimator.scaler_)), about
 
 
 def _moments(

@@ -17,7 +17,7 @@ from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.opening import open_source
 from gpflow_bsvm.engine.natural import Natural
-from gpflow_bsvm.estimators import inputs, large
+from gpflow_bsvm.estimators import inputs, large, scaling
 from gpflow_bsvm.estimators.labels import numbered
 from gpflow_bsvm.estimators.large import CHUNK_ROWS, Rows, prepared
 
@@ -391,9 +391,9 @@ def test_rows_in_memory_are_copied_once():
     weight = np.ones((2000, 1))
     (same, *_), _ = inputs.counted(X, weight, weight, lambda Y: (Y, 1.0))
     assert np.shares_memory(same, X)
-    scaler = StandardScaler().fit(X)
+    scaler = scaling.ColumnScaler().fit(X)
     tracemalloc.start()
-    inputs.scale(scaler, X)
+    scaling.scale(scaler, X)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 1.5 * X.nbytes

@@ -1,0 +1,154 @@
+"""Scales of columns with two values, and transforms of skewed columns."""
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import fixed_classifier as fixed
+from scipy.sparse import csr_array, csr_matrix
+from scipy.stats import yeojohnson
+from sklearn.preprocessing import PowerTransformer, StandardScaler
+
+import gpflow_bsvm as gb
+from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.estimators import scaling
+
+
+def columns():
+    """:return: [40, 8], a rare code, and others of two and three values."""
+    rng = np.random.default_rng(0)
+    rare = (np.arange(40) < 2).astype(float)
+    some = (np.arange(40) < 10).astype(float)
+    balanced = rng.permutation(np.repeat([0.0, 3.0], 20))
+    three = np.where(rare, -1.0, some)
+    return np.column_stack(
+        [rng.normal(size=40), rare, -4 * some, balanced, three, some + rare, np.ones(40), 2 - some]
+    )
+
+
+def with_stored_zeros(X):
+    sparse = csr_matrix(np.where(X == 0, np.inf, X))
+    sparse.data[np.isinf(sparse.data)] = 0.0
+    return sparse
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix, csr_array, with_stored_zeros])
+def test_two_values_are_two_apart(form):
+    X = columns()
+    scaler = scaling.make_scaler(form(X), np.ones(len(X)))
+    expected = scaler.scale_.copy()
+    expected[[1, 2]] = [0.5, 2.0]
+    if form is np.asarray:
+        expected[7] = 0.5
+    scaling.scale_two_values(scaler, form(X))
+    np.testing.assert_allclose(scaler.scale_, expected, rtol=1e-15)
+    np.testing.assert_allclose(scaler.scale_[3], X[:, 3].std(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_rare_codes_are_scaled_in_every_fit(pieces):
+    X = columns()
+    y = X[:, 0] > 0
+    rows = (Blocks([(X, y[:, None] * 1.0)]),) if pieces else (X, y)
+    kernel = gpflow.kernels.SquaredExponential()
+    given = {"learn_kernel": False, "penalty": 1.0, "calibrate": False, "num_inducing": 3}
+    found = BSVMClassifier(kernel, **given).fit(*rows)
+    np.testing.assert_allclose(found.scaler_.scale_[[0, 1]], [X[:, 0].std(), 0.5], rtol=1e-12)
+    np.testing.assert_allclose(found.scaler_.transform(X)[:, 1].mean(), 0.0, atol=1e-12)
+
+
+# --- skewed columns ------------------------------------------------------------------------------
+
+
+def skewed(N=300):
+    """:return: [N, 5], columns of which the first, third and fourth are skewed."""
+    rng = np.random.default_rng(0)
+    rare = (rng.random(N) < 0.2) * rng.exponential(size=N)
+    heavy, light, low = np.exp(1.5 * rng.normal(size=N)), rng.normal(size=N), -rng.gamma(1, size=N)
+    return np.column_stack([heavy, light, low, rare, rng.random(N) < 0.05])
+
+
+def scaler_of(X, weight=None):
+    weight = np.ones(len(X)) if weight is None else weight
+    scaler = scaling.make_scaler(X, weight)
+    scaling.scale_two_values(scaler, X)
+    scaler.bend(X, weight)
+    return scaler
+
+
+def test_skewed_columns_are_transformed_as_in_scipy():
+    X = skewed()
+    scaler, plain = scaler_of(X), StandardScaler().fit(X)
+    plain.scale_[4] = 0.5
+    Z, found = plain.transform(X), scaler.transform(X)
+    np.testing.assert_array_equal(scaler.bends_[0] != 1, [True, False, True, True, False])
+    np.testing.assert_allclose(found[:, [1, 4]], Z[:, [1, 4]], rtol=1e-13)
+    for column in (0, 2, 3):
+        expected = yeojohnson(Z[:, column], scaler.bends_[0, column])
+        expected = StandardScaler().fit_transform(expected[:, None])[:, 0]
+        np.testing.assert_allclose(found[:, column], expected, atol=1e-10)
+    np.testing.assert_allclose(scaler.inverse_transform(found), X, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(scaling.scale(scaler, X), found, rtol=1e-13, atol=1e-13)
+    tensor = scaling.model_input(scaler, tf.constant(X))
+    np.testing.assert_allclose(tensor, found, rtol=1e-12, atol=1e-12)
+
+
+def test_powers_are_nearly_those_of_scikit_learn():
+    """Ours are of 499 quantiles, rounded to two digits; the likelihood is flat at its maximum."""
+    X = skewed(5000)[:, [0, 2]]
+    expected = PowerTransformer().fit(StandardScaler().fit_transform(X)).lambdas_
+    np.testing.assert_allclose(scaler_of(X).bends_[0], expected, rtol=0.02)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6, -1.0])
+def test_the_transform_does_not_depend_on_units(factor):
+    X = skewed()
+    expected = scaler_of(X).transform(X) * np.sign(factor)
+    moved = factor * X + 3 * factor
+    np.testing.assert_allclose(scaler_of(moved).transform(moved), expected, atol=1e-8)
+
+
+def test_weights_are_repetitions_of_rows():
+    X = skewed()
+    weight = np.random.default_rng(1).integers(1, 4, len(X))
+    many = np.random.default_rng(2).permutation(np.repeat(X, weight, axis=0))
+    expected = scaler_of(many).bends_
+    np.testing.assert_allclose(scaler_of(X, weight * 1.0).bends_, expected, rtol=1e-10)
+
+
+def labels(X):
+    return np.where(np.log(X[:, 0]) + X[:, 1] > 0, "b", "a")
+
+
+def test_only_default_kernels_of_classifiers_see_transformed_columns():
+    X = skewed(60)
+    y, few = labels(X), {"num_inducing": 5}
+    kernel = gpflow.kernels.SquaredExponential()
+    straight = [
+        fixed(kernel=kernel, **few).fit(X, y),
+        fixed(standardize=False, **few).fit(X, y),
+        fixed(kernel="linear", **few).fit(X, y),
+        OneClassBSVM(num_inducing=5).fit(X),
+        BSVMRegressor(num_inducing=5, learn_kernel=False).fit(X, X[:, 1]),
+    ]
+    assert all(getattr(model.scaler_, "bends_", None) is None for model in straight)
+    assert fixed(**few).fit(X, y).scaler_.bends_ is not None
+
+
+def test_a_bent_fit_is_the_fit_to_transformed_columns(tmp_path):
+    """Predictions, files, exports and pieces of rows see the same columns."""
+    X = skewed(60)
+    y, new = labels(X), skewed(80)[60:] * 3
+    found = fixed(num_inducing=7).fit(X, y)
+    seen = found.scaler_.transform
+    direct = fixed(num_inducing=7, standardize=False).fit(seen(X), y)
+    expected = found.predict_proba(new)
+    np.testing.assert_allclose(direct.predict_proba(seen(new)), expected, atol=1e-8)
+    gb.save(found, tmp_path / "model")
+    np.testing.assert_array_equal(gb.load(tmp_path / "model").predict_proba(new), expected)
+    gb.export(found, tmp_path / "exported")
+    loaded = tf.saved_model.load(str(tmp_path / "exported"))
+    np.testing.assert_allclose(loaded.predict_proba(new)["probabilities"], expected, atol=1e-10)
+    pieces = fixed(num_inducing=7).fit(Blocks([(X, (y == "b")[:, None] * 1.0)]))
+    np.testing.assert_allclose(pieces.predict_proba(new), expected, atol=1e-8)
