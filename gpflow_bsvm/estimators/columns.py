@@ -175,8 +175,8 @@ class Attributes:
     @property
     def lengthscales_(self) -> AnyNDArray:
         """
-        :return: [D], the lengthscale of each column, in standard deviations of the column (in its
-            own units without `standardize`). If several parts of the kernel use the column, it is
+        :return: [D], the lengthscale of each column, in standard deviations of the column (a skewed
+            one is transformed, see `standardize`; without it, in the column's own units). If several parts of the kernel use the column, it is
             the shortest lengthscale; if none does, it is infinity.
         """
         check_is_fitted(self)
