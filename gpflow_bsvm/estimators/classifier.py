@@ -91,7 +91,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: the
         algorithm of `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1, or, if it has only
-        two values, to values that are 2 apart. With kernel=None, skewed features (skewness above 1)
+        two values, to values that are 2 apart. With kernel=None, skewed features (skewness above 2)
         are made nearly symmetric by the transform of Yeo and Johnson (2000). Sparse features are
         only scaled, so probabilities differ from those of the same rows as an array. Columns stay
         unscaled if the kernel uses them as codes (`Coregion`, or a custom kernel that truncates or

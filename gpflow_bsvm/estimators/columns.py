@@ -175,9 +175,10 @@ class Attributes:
     @property
     def lengthscales_(self) -> AnyNDArray:
         """
-        :return: [D], the lengthscale of each column, in standard deviations of the column (a skewed
-            one is transformed, see `standardize`; without it, in the column's own units). If several parts of the kernel use the column, it is
-            the shortest lengthscale; if none does, it is infinity.
+        :return: [D], the lengthscale of each column, in standard deviations of the column (of the
+            transformed column if it is skewed, see `standardize`; without that, in the column's own
+            units). If several parts of the kernel use the column, it is the shortest lengthscale;
+            if none does, it is infinity.
         """
         check_is_fitted(self)
         found = np.full(self._num_columns, np.inf)

@@ -84,13 +84,13 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
 
 def repetitions(sample_weight: Any, num_rows: int, least_sum: float = 0.0) -> AnyNDArray:
     """
-    :param least_sum: weights with a smaller sum are no shares.
+    :param least_sum: weights whose sum is not larger are no shares.
     :return: [N, 1], weights as numbers of repetitions. Weights with a sum of at most 1 are shares
         (AdaBoost), or shares of a part of the rows (a fold): rows of positive weight get mean 1.
     """
     weight = check_weights(sample_weight, num_rows)
     total = weight.sum()
-    is_share = least_sum <= total <= 1 + 1e-6
+    is_share = least_sum < total <= 1 + 1e-6
     return weight / total * np.count_nonzero(weight) if is_share else weight
 
 

@@ -8,6 +8,7 @@ from helpers import fixed_classifier as fixed
 import gpflow_bsvm as gb
 from gpflow_bsvm.data import Blocks
 
+
 @pytest.mark.parametrize("form", [lambda *pair: pair, lambda *pair: [pair, pair]])
 def test_pairs_and_blocks_in_place_of_x(fitted, moons, form):
     with pytest.raises(ValueError, match=r"X must be a matrix: give \(X, y\) as fit\(X, y\), and"):

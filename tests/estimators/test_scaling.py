@@ -64,8 +64,12 @@ def test_rare_codes_are_scaled_in_every_fit(pieces):
 def skewed(N=300):
     """:return: [N, 5], columns of which the first, third and fourth are skewed."""
     rng = np.random.default_rng(0)
-    rare = (rng.random(N) < 0.2) * rng.exponential(size=N)
-    heavy, light, low = np.exp(1.5 * rng.normal(size=N)), rng.normal(size=N), -rng.gamma(1, size=N)
+    rare = (rng.random(N) < 0.1) * rng.exponential(size=N)
+    heavy, light, low = (
+        np.exp(1.5 * rng.normal(size=N)),
+        rng.normal(size=N),
+        -rng.gamma(0.3, size=N),
+    )
     return np.column_stack([heavy, light, low, rare, rng.random(N) < 0.05])
 
 
