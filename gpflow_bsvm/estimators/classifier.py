@@ -91,13 +91,13 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: the
         algorithm of `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1, or, if it has only
-        two values, to values that are 2 apart. With kernel=None, skewed features (skewness above 2)
-        are made nearly symmetric by the transform of Yeo and Johnson (2000). Sparse features are
-        only scaled, so probabilities differ from those of the same rows as an array. Columns stay
-        unscaled if the kernel uses them as codes (`Coregion`, or a custom kernel that truncates or
-        compares values). Periods of `Periodic`, locations and steepness of `ChangePoints`, and
-        bounds of GPflow's hierarchical kernels are in units of X, all lengthscales in those of the
-        scaled columns.
+        two values, to values that are 2 apart. With kernel=None, very skewed features (ten or more
+        values, skewness above 2 or below -2) are made nearly symmetric by the transform of Yeo and
+        Johnson (2000). Sparse features are only scaled, so probabilities differ from those of the
+        same rows as an array. Columns stay unscaled if the kernel uses them as codes (`Coregion`,
+        or a custom kernel that truncates or compares values). Periods of `Periodic`, locations and
+        steepness of `ChangePoints`, and bounds of GPflow's hierarchical kernels are in units of X,
+        all lengthscales in those of the scaled columns.
     :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
         an indicator column for each column with NaN in training. Rows must be in memory.
     :param class_weight: {label: weight}, or "balanced", which gives every class the same total

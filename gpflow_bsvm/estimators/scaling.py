@@ -31,6 +31,8 @@ FEWEST_STEPS = 1000
 #: at the borders between rows.
 LEVELS = (np.arange(499) + 0.5) / 499
 MOST_SKEWNESS = 2.0
+#: Columns of fewer values hold codes or counts, and stay as they are.
+FEWEST_VALUES = 10
 #: Powers are at most this far from 1. A power near the limit only tells most values from the rest.
 FARTHEST_POWER = 50.0
 
@@ -87,7 +89,8 @@ class ColumnScaler(StandardScaler):
 def _power(z: AnyNDArray, weight: AnyNDArray) -> float:
     """:return: the power that makes a column [N] most nearly normal; 1 if it is not skewed."""
     quantiles = symmetric_quantiles(z, weight, LEVELS)
-    if len(np.unique(quantiles)) < 3 or abs(skew(quantiles)) <= MOST_SKEWNESS:
+    is_code = len(np.unique(z)) < FEWEST_VALUES or not np.ptp(quantiles)
+    if is_code or abs(skew(quantiles)) <= MOST_SKEWNESS:
         return 1.0
     with np.errstate(all="ignore"):
         power = yeojohnson_normmax(quantiles)

@@ -65,12 +65,9 @@ def skewed(N=300):
     """:return: [N, 5], columns of which the first, third and fourth are skewed."""
     rng = np.random.default_rng(0)
     rare = (rng.random(N) < 0.1) * rng.exponential(size=N)
-    heavy, light, low = (
-        np.exp(1.5 * rng.normal(size=N)),
-        rng.normal(size=N),
-        -rng.gamma(0.3, size=N),
-    )
-    return np.column_stack([heavy, light, low, rare, rng.random(N) < 0.05])
+    heavy, light = np.exp(1.5 * rng.normal(size=N)), rng.normal(size=N)
+    few = rng.choice(3, N, p=[0.9, 0.07, 0.03])
+    return np.column_stack([heavy, light, -rng.gamma(0.3, size=N), rare, few])
 
 
 def scaler_of(X, weight=None):
@@ -84,7 +81,6 @@ def scaler_of(X, weight=None):
 def test_skewed_columns_are_transformed_as_in_scipy():
     X = skewed()
     scaler, plain = scaler_of(X), StandardScaler().fit(X)
-    plain.scale_[4] = 0.5
     Z, found = plain.transform(X), scaler.transform(X)
     np.testing.assert_array_equal(scaler.bends_[0] != 1, [True, False, True, True, False])
     np.testing.assert_allclose(found[:, [1, 4]], Z[:, [1, 4]], rtol=1e-13)
