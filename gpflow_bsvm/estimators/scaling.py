@@ -62,20 +62,19 @@ class ColumnScaler(StandardScaler):
             bends[:, skewed] = np.stack([power, mean, deviation])[:, skewed]
             self.bends_ = bends.astype(gpflow.default_float())
 
-    def bent(self, Z: Any, library: Any = np) -> Any:
-        """
-        :param Z: [N, D], scaled rows; a tensor if `library` is TensorFlow's `experimental.numpy`.
-        :return: the rows as the model sees them.
-        """
+    def bent(self, Z: Any) -> Any:
+        """:return: scaled rows, [N, D], as the model sees them."""
         if self.bends_ is None:
             return Z
-        power, mean, deviation = self.bends_
-        return library.where(power != 1, (_psi(Z, power, library) - mean) / deviation, Z)
+        at = np.flatnonzero(self.bends_[0] != 1)
+        power, mean, deviation = self.bends_[:, at]
+        Z = np.array(Z)
+        Z[:, at] = (_psi(Z[:, at], power) - mean) / deviation
+        return Z
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
         """:return: X as the model sees it, as in scikit-learn."""
-        Z = super().transform(X, copy=copy)
-        return Z if self.bends_ is None else self.bent(np.asarray(Z))
+        return self.bent(super().transform(X, copy=copy))
 
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
         """:return: rows of the model in units of the columns, as in scikit-learn."""
@@ -126,7 +125,10 @@ def model_input(scaler: ColumnScaler | None, X: tf.Tensor) -> tf.Tensor:
     """:return: [N, D], X as the model sees it, differentiable."""
     shift, scale = (tf.constant(part, X.dtype) for part in shift_and_scale(scaler, X.shape[1]))
     Z = (X - shift) / scale
-    return Z if scaler is None else scaler.bent(Z, tnp)
+    if scaler is None or scaler.bends_ is None:
+        return Z
+    power, mean, deviation = scaler.bends_
+    return tnp.where(power != 1, (_psi(Z, power, tnp) - mean) / deviation, Z)
 
 
 def digest_of(scaler: ColumnScaler | None, D: int) -> str:
