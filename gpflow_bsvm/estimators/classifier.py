@@ -92,7 +92,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         algorithm of `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1, or, if it has only
         two values, to values that are 2 apart. With kernel=None, very skewed features (ten or more
-        values, skewness above 2 or below -2) are made nearly symmetric by the transform of Yeo and
+        values, skewness above 3 or below -3) are made nearly symmetric by the transform of Yeo and
         Johnson (2000). Sparse features are only scaled, so probabilities differ from those of the
         same rows as an array. Columns stay unscaled if the kernel uses them as codes (`Coregion`,
         or a custom kernel that truncates or compares values). Periods of `Periodic`, locations and

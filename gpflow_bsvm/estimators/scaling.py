@@ -26,11 +26,11 @@ FAR_SPANS = 10
 FEW = 0.01
 #: With fewer different floats between its smallest and its largest value, a column is rounded.
 FEWEST_STEPS = 1000
-#: A column is skewed if the skewness of these quantiles is larger than that of an exponential
-#: distribution, or less than minus that. The number of quantiles is prime, so that they are seldom
-#: at the borders between rows.
+#: A column is skewed if the skewness of these quantiles is above this number, or below minus this
+#: number (an exponential distribution has 2). There is a prime number of quantiles, so that they are
+#: seldom at the borders between rows.
 LEVELS = (np.arange(499) + 0.5) / 499
-MOST_SKEWNESS = 2.0
+MOST_SKEWNESS = 3.0
 #: Columns of fewer values hold codes or counts, and stay as they are.
 FEWEST_VALUES = 10
 #: Powers are at most this far from 1. A power near the limit only tells most values from the rest.
