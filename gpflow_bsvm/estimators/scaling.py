@@ -26,8 +26,8 @@ FAR_SPANS = 10
 FEW = 0.01
 #: With fewer different floats between its smallest and its largest value, a column is rounded.
 FEWEST_STEPS = 1000
-#: A column is skewed if the skewness of these quantiles is above this number, or below minus this
-#: number (an exponential distribution has 2). There is a prime number of quantiles, so that they are
+#: A column is skewed if the skewness of these quantiles is above `MOST_SKEWNESS`, or below minus
+#: that (an exponential distribution has 2). The number of quantiles is prime, so that they are
 #: seldom at the borders between rows.
 LEVELS = (np.arange(499) + 0.5) / 499
 MOST_SKEWNESS = 3.0

@@ -65,9 +65,9 @@ def skewed(N=300):
     """:return: [N, 5], columns of which the first, third and fourth are skewed."""
     rng = np.random.default_rng(0)
     rare = (rng.random(N) < 0.1) * rng.exponential(size=N)
-    heavy, light = np.exp(1.5 * rng.normal(size=N)), rng.normal(size=N)
+    heavy, light = np.exp(2.5 * rng.normal(size=N)), rng.normal(size=N)
     few = rng.choice(3, N, p=[0.9, 0.07, 0.03])
-    return np.column_stack([heavy, light, -rng.gamma(0.3, size=N), rare, few])
+    return np.column_stack([heavy, light, -rng.gamma(0.1, size=N), rare, few])
 
 
 def scaler_of(X, weight=None):
