@@ -54,10 +54,14 @@ class ColumnScaler(StandardScaler):
         """Find the skewed columns of X [N, D], the rows of the fit, and their transforms."""
         Z = (X - self.mean_) / self.scale_
         power = np.array([_power(z, weight) for z in Z.T])
-        bent = _psi(Z, power)
-        mean = np.average(bent, axis=0, weights=weight)
-        deviation = np.sqrt(np.average((bent - mean) ** 2, axis=0, weights=weight))
-        if len(skewed := np.flatnonzero(power != 1.0)):
+        with np.errstate(all="ignore"):
+            bent = _psi(Z, power)
+            mean = np.average(bent, axis=0, weights=weight)
+            deviation = np.sqrt(np.average((bent - mean) ** 2, axis=0, weights=weight))
+            farthest = np.abs((bent - mean) / deviation).max(axis=0)
+        # A power that draws in one tail may drive a lone value of the other one far out.
+        helps = (power != 1) & (farthest < np.abs(Z).max(axis=0))
+        if len(skewed := np.flatnonzero(helps)):
             bends = np.repeat([[1.0], [0.0], [1.0]], len(power), axis=1)
             bends[:, skewed] = np.stack([power, mean, deviation])[:, skewed]
             self.bends_ = bends.astype(gpflow.default_float())

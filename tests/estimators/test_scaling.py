@@ -101,6 +101,12 @@ def test_powers_are_nearly_those_of_scikit_learn():
     np.testing.assert_allclose(scaler_of(X).bends_[0], expected, rtol=0.02)
 
 
+def test_a_lone_value_in_the_short_tail_is_not_driven_out():
+    X = skewed(3000)[:, [0, 0]]
+    X[7, 1] = -X[:, 1].max()
+    np.testing.assert_array_equal(scaler_of(X).bends_[0] != 1, [True, False])
+
+
 @pytest.mark.parametrize("factor", [1e-6, 1e6, -1.0])
 def test_the_transform_does_not_depend_on_units(factor):
     X = skewed()
