@@ -79,15 +79,14 @@ def _loss(hot: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
 def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
     check_is_fitted(classifier)
 
-    def seen(X: tf.Tensor) -> tf.Tensor:
+    def padded(X: tf.Tensor) -> tf.Tensor:
         # With `impute` indicator columns are added; here no value is missing.
         marks = classifier._num_columns - classifier.n_features_in_
-        X = tf.pad(tf.cast(X, gpflow.default_float()), [[0, 0], [0, marks]])
-        return model_input(classifier.scaler_, X)
+        return tf.pad(tf.cast(X, gpflow.default_float()), [[0, 0], [0, marks]])
 
-    of_model = _of_model(classifier.model_, seen(row))
-    columns = classifier._columns
-    return lambda X: tf.gather(of_model(seen(X)), columns, axis=-1)
+    of_model = _of_model(classifier.model_, padded(row))  # which checks the number of columns
+    scaler, columns = classifier.scaler_, classifier._columns
+    return lambda X: tf.gather(of_model(model_input(scaler, padded(X))), columns, axis=-1)
 
 
 def _of_model(model: Any, row: tf.Tensor) -> Probabilities:
