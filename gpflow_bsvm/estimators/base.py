@@ -177,7 +177,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         scaler.scale_[codes] = 1.0
         # Numbers are often proportional to skewed columns, and outliers are far out in them.
         if is_classifier(self) and self.standardize and self.kernel is None:
-            scaler.bend(X, weight)
+            scaler.learn_powers(X, weight)
         self.scaler_ = scaler if self.standardize else None
         Z = scaling.scale(self.scaler_, X)
         if self.standardize:
