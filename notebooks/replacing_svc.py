@@ -196,8 +196,8 @@ changes.round(4)
 #
 # The error is that of `predict`. `disagree` counts the rows for which `predict` and `predict_proba`
 # give different classes. `time` is the processor time of all fits, relative to
-# *SVC(probability=True)*, which chooses nothing. Our times include a few seconds for tracing graphs
-# in the first fit of each kind.
+# *SVC(probability=True)*, which keeps the default C and gamma. Our times include a few seconds for
+# tracing graphs in the first fit of each kind.
 
 # %%
 table = rows.set_index(["data", "method"])
@@ -214,9 +214,9 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # On the generated set, `BSVMClassifier()` is the best of the five in all four scores. On wine it
 # has the best probabilities, and as many errors as SVC. On breast cancer no method has fewer
 # errors, while the tuned SVC has a slightly better NLL and Brier score. `BSVMClassifier()` takes
-# two to twelve times as long as SVC with a grid search, and far longer than an SVC that chooses
-# nothing. If classes overlap, `quick` is as good as `BSVMClassifier()`. If classes are clean,
-# `quick` is too cautious, as its calibration error on wine shows.
+# two to twelve times as long as SVC with a grid search, and far longer than an SVC that keeps the
+# default C and gamma. If classes overlap, `quick` is as good as `BSVMClassifier()`. If classes are
+# clean, `quick` is too cautious, as its calibration error on wine shows.
 #
 # Neither the order of the rows nor the seed changes our results. A seed matters only beyond 2000
 # rows, because the kernel is then learned from a random part of them.

@@ -85,8 +85,8 @@ plt.show()
 # %% [markdown]
 # ## 3. The model doubts rows far from all data
 #
-# We predict rows of noise. Their probabilities still favor some class, but their mutual information
-# shows that no training row is like them.
+# We predict the classes of rows of random noise. Their probabilities still favor some class, but
+# their mutual information shows that no training row is like them.
 
 # %%
 noise = np.random.default_rng(0).normal(scale=3, size=(200, 64))
