@@ -177,7 +177,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         scaler.scale_[codes] = 1.0
         # Numbers are often proportional to skewed columns, and outliers are far out in them.
         if is_classifier(self) and self.standardize and self.kernel is None:
-            scaler.learn_powers(X, weight)
+            scaler.take_logs(X, weight)
         self.scaler_ = scaler if self.standardize else None
         Z = scaling.scale(self.scaler_, X)
         if self.standardize:
@@ -239,9 +239,10 @@ class BSVMEstimator(Attributes, BaseEstimator):
         weight = inputs.repetitions(sample_weight, len(y), 0.0 if reset else 1 - 1e-6)
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         (X, Y, weight), copies = inputs.counted(X, y[:, None], weight, encoding)
+        if reset or weight.sum() <= 1 < len(weight):
+            inputs.warn_of_weights(weight)
         if not reset:
             return inputs.filled(X, self.fill_), Y, weight
-        inputs.warn_of_weights(weight)
         self.fill_ = inputs.medians(X, weight, self.kernel) if self.impute else None
         return inputs.merge_equal((inputs.filled(X, self.fill_), Y, weight), copies)
 

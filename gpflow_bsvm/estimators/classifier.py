@@ -91,11 +91,11 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: the
         algorithm of `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1, or, if it has only
-        two values, to values that are 2 apart. With kernel=None, very skewed features (ten or more
-        values, skewness above 3 or below -3) are made nearly symmetric by the transform of Yeo and
-        Johnson (2000). Sparse features are only scaled, so probabilities differ from those of the
-        same rows as an array. Columns stay unscaled if the kernel uses them as codes (`Coregion`,
-        or a custom kernel that truncates or compares values). Periods of `Periodic`, locations and
+        two values, to values that are 2 apart. With kernel=None, of very skewed features (ten or
+        more values, skewness above 3 or below -3) logarithms are taken, on both sides of the
+        median. Sparse features are only scaled, so probabilities differ from those of the same
+        rows as an array. Columns stay unscaled if the kernel uses them as codes (`Coregion`, or a
+        custom kernel that truncates or compares values). Periods of `Periodic`, locations and
         steepness of `ChangePoints`, and bounds of GPflow's hierarchical kernels are in units of X,
         all lengthscales in those of the scaled columns.
     :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
@@ -119,8 +119,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         `feature_importances_` and, with a linear kernel, `coef_` and `intercept_`.
     :ivar loss_: "levels" or "hinge".
     :ivar penalty_: the chosen slope of the loss.
-    :ivar scaler_: the fitted scaler, scikit-learn's `StandardScaler` with the transforms of skewed
-        columns, or None.
+    :ivar scaler_: the fitted scaler, scikit-learn's `StandardScaler` with the logarithms of
+        skewed columns, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of learning the kernel; of fitting q if the
         kernel is not learned, if only a sample of the rows fits into memory, or in `partial_fit`.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".

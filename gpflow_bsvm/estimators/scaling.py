@@ -1,4 +1,4 @@
-"""Scaling of columns: by a shift and a factor and, if they are skewed, by a power transform."""
+"""Scaling of columns: by a shift and a factor and, if they are skewed, by logarithms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import scipy.sparse
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 from gpflow.base import AnyNDArray
-from scipy.optimize import minimize_scalar
 from sklearn import config_context
 from sklearn.preprocessing import StandardScaler
 
@@ -33,46 +32,50 @@ LEVELS = (np.arange(499) + 0.5) / 499
 MOST_SKEWNESS = 3.0
 #: Columns of fewer values hold codes or counts, and stay as they are.
 FEWEST_VALUES = 10
-#: Powers are at most this far from 1. A power near the limit only tells most values from the rest.
-FARTHEST_POWER = 50.0
 
 
 class ColumnScaler(StandardScaler):
     r"""
-    scikit-learn's `StandardScaler`, which also makes skewed columns nearly symmetric, by the
-    transform of Yeo and Johnson (2000). A scaled value z becomes (psi(z) - m) / s with
+    scikit-learn's `StandardScaler`, which also takes logarithms of skewed columns. Of these,
+    `mean_` is the median, and `scale_` is the mean distance from it. A scaled value z becomes
 
-        psi(z) = ((1 + z)^p - 1) / p for z >= 0,   -((1 - z)^(2 - p) - 1) / (2 - p) for z < 0.
+        (sign(z) log(1 + |z|) - m) / s.
 
-    :ivar powers_: [3, D], p, m and s of each column; p = 1 for a column that is not transformed.
-        None: no column is.
+    Unlike a power below 0, this keeps values of the tail apart, and far rows far from all others.
+
+    :ivar logs_: [2, D], m and s of each column; s = 0 for a column that is not skewed. None: no
+        column is.
     """
 
-    powers_: AnyNDArray | None = None
+    logs_: AnyNDArray | None = None
 
-    def learn_powers(self, X: AnyNDArray, weight: AnyNDArray) -> None:
-        """Find the skewed columns of X [N, D], the rows of the fit, and their transforms."""
-        Z = (X - self.mean_) / self.scale_
-        power = _powers(Z, weight)
-        with np.errstate(all="ignore"):
-            psi = _yeo_johnson(Z, power)
-            mean = np.average(psi, axis=0, weights=weight)
-            deviation = np.sqrt(np.average((psi - mean) ** 2, axis=0, weights=weight))
-            farthest = np.abs((psi - mean) / deviation).max(axis=0)
-        # A power that draws in one tail may drive a lone value of the other one far out.
-        helps = (power != 1) & (farthest < np.abs(Z).max(axis=0))
-        if helps.any():
-            found = np.where(helps, [power, mean, deviation], [[1.0], [0.0], [1.0]])
-            self.powers_ = found.astype(gpflow.default_float())
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ColumnScaler:
+        """:return: the scaler, fitted as in scikit-learn, without logarithms."""
+        self.logs_ = None
+        super().fit(X, y, sample_weight)
+        return self
+
+    def take_logs(self, X: AnyNDArray, weight: AnyNDArray) -> None:
+        """Let `transform` take logarithms of the skewed columns of X [N, D], the fit's rows."""
+        at, quantiles = _skewed((X - self.mean_) / self.scale_, weight)
+        if not len(at):
+            return
+        median = np.median(quantiles, axis=1)
+        distance = np.abs(quantiles.T - median).mean(axis=0)
+        logs = _log((quantiles.T - median) / distance)
+        self.mean_[at] += median * self.scale_[at]
+        self.scale_[at] *= distance
+        self.logs_ = np.zeros((2, X.shape[1]), gpflow.default_float())
+        self.logs_[:, at] = logs.mean(axis=0), logs.std(axis=0)
 
     def symmetric(self, Z: Any) -> Any:
         """:return: scaled rows, [N, D], as the model sees them."""
-        if self.powers_ is None:
+        if self.logs_ is None:
             return Z
-        at = np.flatnonzero(self.powers_[0] != 1)
-        power, mean, deviation = self.powers_[:, at]
+        at = self.logs_[1] > 0
+        mean, deviation = self.logs_[:, at]
         Z = np.array(Z)
-        Z[:, at] = (_yeo_johnson(Z[:, at], power) - mean) / deviation
+        Z[:, at] = (_log(Z[:, at]) - mean) / deviation
         return Z
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
@@ -81,54 +84,31 @@ class ColumnScaler(StandardScaler):
 
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
         """:return: rows of the model in units of the columns, as in scikit-learn."""
-        if self.powers_ is not None:
-            X = np.asarray(X)
-            power, mean, deviation = self.powers_
-            X = np.where(power != 1, _inverse(X * deviation + mean, power), X)
+        if self.logs_ is not None:
+            X = np.array(X)
+            at = self.logs_[1] > 0
+            mean, deviation = self.logs_[:, at]
+            logs = X[:, at] * deviation + mean
+            X[:, at] = np.sign(logs) * np.expm1(np.abs(logs))
         return super().inverse_transform(X, copy=copy)
 
 
-def _powers(Z: AnyNDArray, weight: AnyNDArray) -> AnyNDArray:
-    """:return: [D], powers that make columns most nearly normal; 1 if a column is not skewed."""
-    quantiles = np.stack([symmetric_quantiles(z, weight, LEVELS) for z in Z.T])
-    some = np.array([len(np.unique(z)) >= FEWEST_VALUES for z in Z.T])
+def _skewed(Z: AnyNDArray, weight: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
+    """:return: the places of skewed columns, [S], and their quantiles, [S, T]."""
+    some = np.flatnonzero([len(np.unique(z)) >= FEWEST_VALUES for z in Z.T])
+    found = [symmetric_quantiles(z, weight, LEVELS) for z in Z[:, some].T]
+    quantiles = np.reshape(found, (len(some), len(LEVELS)))
     centred = quantiles - quantiles.mean(axis=1, keepdims=True)
     with np.errstate(all="ignore"):  # SciPy's `skew` warns of constant columns
         skewness = (centred**3).mean(axis=1) / (centred**2).mean(axis=1) ** 1.5
-    skewed = some & (np.abs(skewness) > MOST_SKEWNESS)
-    powers = np.ones(len(skewed))
-    powers[skewed] = [_power(q) for q in quantiles[skewed]]
-    return powers
+    skewed = np.abs(skewness) > MOST_SKEWNESS
+    return some[skewed], quantiles[skewed]
 
 
-def _power(q: AnyNDArray) -> float:
-    """:return: the most likely power for normal quantiles, [T] (SciPy's search is much slower)."""
-    slope = (np.sign(q) * np.log1p(np.abs(q))).sum()
-
-    def loss(power: float) -> float:
-        spread = np.var(_yeo_johnson(q, power))
-        return float(np.nan_to_num(len(q) / 2 * np.log(spread) - (power - 1) * slope, nan=np.inf))
-
-    ends = (1 - FARTHEST_POWER, 1 + FARTHEST_POWER)
-    with np.errstate(all="ignore"):
-        power = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-4}).x
-    # Rounded, because rounding errors depend on the order of rows; never 0 or 2, which need limits.
-    return float(1 + np.copysign(np.round(abs(power - 1), 2) + 1e-3, power - 1))
-
-
-def _yeo_johnson(z: Any, power: Any, library: Any = np) -> Any:
-    """:return: Yeo and Johnson's transform of z, [N, D]."""
-    power = library.where(z < 0, 2 - power, power)
-    size = library.expm1(power * library.log1p(library.abs(z))) / power
+def _log(z: Any, library: Any = np) -> Any:
+    """:return: sign(z) log(1 + |z|) for z [N, D]."""
+    size = library.log1p(library.where(z < 0, -z, z))  # TensorFlow's `abs` has the slope 0 at 0
     return library.where(z < 0, -size, size)
-
-
-def _inverse(psi: AnyNDArray, power: AnyNDArray) -> AnyNDArray:
-    """:return: z, [N, D]; NaN where no z has this transform."""
-    power = np.where(psi < 0, 2 - power, power)
-    with np.errstate(all="ignore"):
-        size = np.expm1(np.log1p(power * np.abs(psi)) / power)
-    return np.where(psi < 0, -size, size)
 
 
 def shift_and_scale(scaler: ColumnScaler | None, D: int) -> tuple[AnyNDArray, AnyNDArray]:
@@ -143,15 +123,16 @@ def model_input(scaler: ColumnScaler | None, X: tf.Tensor) -> tf.Tensor:
     """:return: [N, D], X as the model sees it, differentiable."""
     shift, scale = (tf.constant(part, X.dtype) for part in shift_and_scale(scaler, X.shape[1]))
     Z = (X - shift) / scale
-    if scaler is None or scaler.powers_ is None:
+    if scaler is None or scaler.logs_ is None:
         return Z
-    power, mean, deviation = scaler.powers_
-    return tnp.where(power != 1, (_yeo_johnson(Z, power, tnp) - mean) / deviation, Z)
+    mean, deviation = scaler.logs_
+    skewed = deviation > 0
+    return tnp.where(skewed, (_log(Z, tnp) - mean) / np.where(skewed, deviation, 1), Z)
 
 
 def digest_of(scaler: ColumnScaler | None, D: int) -> str:
     """:return: a digest of the scaling, which tells fits apart."""
-    found = getattr(scaler, "powers_", None)
+    found = getattr(scaler, "logs_", None)
     return digest(np.vstack([*shift_and_scale(scaler, D), *(() if found is None else found)]))
 
 
