@@ -18,22 +18,23 @@ from ..data.batch import SparseRows, digest
 from ..notices import warn
 from ..tables.paths import listed
 
-#: Quantiles of a column. The outer two should span a part of its standard deviation, unless more
-#: than a few values are several spans away (pixels at the edge of an image).
+#: Quantiles of a column. A few values determine its scale if the outer two are less than LEAST_SPAN
+#: standard deviations apart, and only a few values (in pixels at an image's edge, more) are
+#: FAR_SPANS such spans away.
 MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
 FAR_SPANS = 10
 FEW = 0.01
 #: With fewer different floats between its smallest and its largest value, a column is rounded.
 FEWEST_STEPS = 1000
-#: A column is skewed if the skewness of these quantiles is above `MOST_SKEWNESS`, or below minus
-#: that (an exponential distribution has 2). The number of quantiles is prime, so that they are
-#: seldom at the borders between rows.
+#: A column is skewed if the skewness of these quantiles is above `MOST_SKEWNESS` or below
+#: -`MOST_SKEWNESS` (an exponential distribution has 2). The number of quantiles is prime, so that
+#: they are seldom at the borders between rows.
 LEVELS = (np.arange(499) + 0.5) / 499
 MOST_SKEWNESS = 3.0
-#: Columns of fewer values hold codes or counts, and stay as they are.
+#: Columns with fewer distinct values hold codes or counts, and are not transformed.
 FEWEST_VALUES = 10
-#: Powers are at most this far from 1. A power near the limit only tells most values from the rest.
+#: Powers are at most this far from 1. Near it, they only separate most values from the rest.
 FARTHEST_POWER = 50.0
 
 
@@ -45,7 +46,7 @@ class ColumnScaler(StandardScaler):
         psi(z) = ((1 + z)^p - 1) / p for z >= 0,   -((1 - z)^(2 - p) - 1) / (2 - p) for z < 0.
 
     :ivar powers_: [3, D], p, m and s of each column; p = 1 for a column that is not transformed.
-        None: no column is.
+        None: no column is transformed.
     """
 
     powers_: AnyNDArray | None = None
@@ -59,7 +60,7 @@ class ColumnScaler(StandardScaler):
             mean = np.average(psi, axis=0, weights=weight)
             deviation = np.sqrt(np.average((psi - mean) ** 2, axis=0, weights=weight))
             farthest = np.abs((psi - mean) / deviation).max(axis=0)
-        # A power that draws in one tail may drive a lone value of the other one far out.
+        # A power that shortens one tail may drive a lone value in the other tail far out.
         helps = (power != 1) & (farthest < np.abs(Z).max(axis=0))
         if helps.any():
             found = np.where(helps, [power, mean, deviation], [[1.0], [0.0], [1.0]])
@@ -102,7 +103,7 @@ def _powers(Z: AnyNDArray, weight: AnyNDArray) -> AnyNDArray:
 
 
 def _power(q: AnyNDArray) -> float:
-    """:return: the most likely power for normal quantiles, [T] (SciPy's search is much slower)."""
+    """:return: the power that makes quantiles [T] most normal (SciPy's search is much slower)."""
     slope = (np.sign(q) * np.log1p(np.abs(q))).sum()
 
     def loss(power: float) -> float:
@@ -112,7 +113,8 @@ def _power(q: AnyNDArray) -> float:
     ends = (1 - FARTHEST_POWER, 1 + FARTHEST_POWER)
     with np.errstate(all="ignore"):
         power = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-4}).x
-    # Rounded, because rounding errors depend on the order of rows; never 0 or 2, which need limits.
+    # Rounded, because the search's errors depend on the order of rows. Never exactly 0 or 2, where
+    # the transform is defined only as a limit.
     return float(1 + np.copysign(np.round(abs(power - 1), 2) + 1e-3, power - 1))
 
 
@@ -136,7 +138,7 @@ def shift_and_scale(scaler: ColumnScaler | None, D: int) -> tuple[AnyNDArray, An
     zeros = np.zeros(D)
     if scaler is None:
         return zeros, zeros + 1
-    return scaler.mean_ if scaler.with_mean else zeros, scaler.scale_  # sparse: scaled only
+    return scaler.mean_ if scaler.with_mean else zeros, scaler.scale_  # sparse X is only scaled
 
 
 def model_input(scaler: ColumnScaler | None, X: tf.Tensor) -> tf.Tensor:
@@ -189,8 +191,8 @@ def make_scaler(X: Any, weight: AnyNDArray) -> ColumnScaler:
 
 def scale_two_values(scaler: StandardScaler, X: Any) -> None:
     """
-    Let `scaler` put the two values of a column (of a sparse column, 0 and another) 2 apart, as if
-    both were equally frequent. In its own deviations, a rare code is far from all other rows.
+    Let `scaler` put the two values of a column (of a sparse column, 0 and another value) 2 apart,
+    as if equally frequent. In standard deviations, a rare value would be far from all other rows.
 
     :param X: [N, D], an array or SciPy's CSR.
     """
@@ -221,7 +223,7 @@ def warn_of_offsets(X: AnyNDArray, name: str = "X") -> None:
 
 def warn_of_extremes(X: Any, Z: Any, names: Any = None) -> None:
     """
-    Warn if a few values determine a column's deviation, which scales the rest to a point.
+    Warn if a few values determine a column's deviation, so that all others become nearly equal.
 
     :param X: [N, D], rows; Z: the same rows, scaled.
     """
