@@ -60,7 +60,7 @@ def _short(penalty: float) -> float:
 
 
 def interpolated(among: Sequence[Candidate], place: float) -> Candidate:
-    """:return: the candidate at this position among those of one loss, with its penalty."""
+    """:return: the candidate at a fractional place among candidates of one loss."""
     low = among[int(place)]
     high = among[math.ceil(place)]
     penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)

@@ -121,7 +121,7 @@ def on_scaled_columns(kernel: Kernel, scaler: ColumnScaler | None) -> Kernel:
         elif not isinstance(part, Combination) and not hasattr(part, "learned_weights"):
             for inside in (p for p in part.submodules if _IN_UNITS & vars(p).keys()):
                 names = f"{type(inside).__name__} inside of {type(part).__name__}"
-                warn(f"{names} sees scaled columns, in other units than X: use standardize=False")
+                warn(f"{names} uses scaled columns, in other units than X: use standardize=False")
     return kernel
 
 
@@ -250,7 +250,7 @@ class Attributes:
 
     @property
     def _num_columns(self) -> int:
-        """:return: the number of columns of the model's X, including those added by `impute`."""
+        """:return: the number of columns of the model's X, including columns from `impute`."""
         fill = getattr(self, "fill_", None)
         return self.n_features_in_ + (0 if fill is None else int(fill[1].sum()))
 

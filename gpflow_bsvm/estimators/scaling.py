@@ -67,7 +67,7 @@ class ColumnScaler(StandardScaler):
             self.powers_ = found.astype(gpflow.default_float())
 
     def symmetric(self, Z: Any) -> Any:
-        """:return: scaled rows, [N, D], as the model sees them."""
+        """:return: [N, D], the model's input for scaled rows."""
         if self.powers_ is None:
             return Z
         at = np.flatnonzero(self.powers_[0] != 1)
@@ -77,11 +77,11 @@ class ColumnScaler(StandardScaler):
         return Z
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
-        """:return: X as the model sees it, as in scikit-learn."""
+        """:return: X as the model's input; arguments are as in scikit-learn."""
         return self.symmetric(super().transform(X, copy=copy))
 
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
-        """:return: rows of the model in units of the columns, as in scikit-learn."""
+        """:return: the model's input in units of the columns; arguments are as in scikit-learn."""
         if self.powers_ is not None:
             X = np.asarray(X)
             power, mean, deviation = self.powers_
@@ -142,7 +142,7 @@ def shift_and_scale(scaler: ColumnScaler | None, D: int) -> tuple[AnyNDArray, An
 
 
 def model_input(scaler: ColumnScaler | None, X: tf.Tensor) -> tf.Tensor:
-    """:return: [N, D], X as the model sees it, differentiable."""
+    """:return: [N, D], X as the model's input, differentiable."""
     shift, scale = (tf.constant(part, X.dtype) for part in shift_and_scale(scaler, X.shape[1]))
     Z = (X - shift) / scale
     if scaler is None or scaler.powers_ is None:

@@ -82,7 +82,7 @@ class InitialModel(NamedTuple):
     """A model before the fit of q to all rows."""
 
     model: BSVM
-    history: History | None  #: of learning the kernel, if learned
+    history: History | None  #: of learning the kernel; None if it was not learned
 
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
