@@ -20,7 +20,7 @@ from .specification import Data
 
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
-#: A row alone determines scales and noise if its weight is this many times all others' sum.
+#: A row alone determines scales and noise if its weight is this many times the sum of all others.
 LONE_WEIGHT = 100
 #: Beginnings of the names of types of dates and times.
 _TIMES = ("date", "time", "duration", "period")

@@ -16,7 +16,8 @@ from ..tables.paths import listed
 
 #: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
-#: Numbers are hardly classes if over MANY_CLASSES, and over this part of the rows, are distinct.
+#: Numbers are probably not classes if there are more distinct numbers than MANY_CLASSES, and than
+#: MANY_PER_ROW times the rows.
 MANY_CLASSES = 20
 MANY_PER_ROW = 0.1
 
@@ -77,7 +78,8 @@ def with_numpy_type(y: Any) -> Any:
 
 def told_classes(classes: Any, in_order: bool, y: Any = None) -> AnyNDArray:
     """
-    :param in_order: whether to keep the categories' order (in `classes` or y), else the list's.
+    :param in_order: True: in the order of the categories of `classes` or y, else of the list;
+        False: sorted.
     :return: [C], the labels in a user's list of classes.
     :raise ValueError: for missing labels; and as in `class_list`.
     """
@@ -215,7 +217,7 @@ def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
                 "labels are equal: number the classes 0, 1, ..."
             )
         return whole
-    given = np.asarray(names)  # NumPy makes integers beyond 2^63 floats, which may be equal
+    given = np.asarray(names)  # integers beyond 2^63 become floats, which may be equal
     return (given if given.tolist() == [*names] else np.array([*names], object))[whole]
 
 

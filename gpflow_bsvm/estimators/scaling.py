@@ -19,7 +19,7 @@ from ..notices import warn
 from ..tables.paths import listed
 
 #: Quantiles of a column. A few values determine its scale if the outer two are less than LEAST_SPAN
-#: standard deviations apart, and only a few values (in pixels at an image's edge, more) are
+#: standard deviations apart, and only a few values (unlike in pixels at an image's edge) are
 #: FAR_SPANS such spans away.
 MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
@@ -34,7 +34,7 @@ LEVELS = (np.arange(499) + 0.5) / 499
 MOST_SKEWNESS = 3.0
 #: Columns with fewer distinct values hold codes or counts, and are not transformed.
 FEWEST_VALUES = 10
-#: Powers are at most this far from 1. Near it, they only separate most values from the rest.
+#: Powers are at most this far from 1. Near that, they only separate most values from the rest.
 FARTHEST_POWER = 50.0
 
 
