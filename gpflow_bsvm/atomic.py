@@ -110,7 +110,7 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
         with zipfile.ZipFile(path) as stored:
             _check_entries(stored.infolist(), path.stat().st_size)
             if bad := stored.testzip():
-                raise ValueError(f"{bad} is damaged")
+                raise ValueError(f"the checksum of {bad} is wrong")
         with np.load(path, allow_pickle=False) as found:
             header = json.loads(found["header"].tobytes())
             return header, [found[str(number)] for number in range(len(found.files) - 1)]

@@ -36,7 +36,7 @@ def told_by(words: Callable[[str], str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def held() -> Iterator[Held]:
-    """Hold warnings back, in a list. (Python's own context would be that of all threads.)"""
+    """Hold warnings back, in a list. (`warnings.catch_warnings` would affect all threads.)"""
     found = Held()
     before = _HELD.set(found)
     try:

@@ -53,9 +53,7 @@ def test_labels_of_any_numeric_type(data, likelihood, dtype):
 def test_rows_of_different_lengths(data, place, name):
     rows = list(data)
     rows[place] = [[1.0], [1.0, 0.0]]
-    with pytest.raises(
-        ValueError, match=rf"{name} must have shape \[N, .\], but its rows or parts"
-    ):
+    with pytest.raises(ValueError, match=rf"{name} must have shape \[N, .\], but its rows differ"):
         CAVI().run(make_model(data), tuple(rows))
 
 

@@ -106,9 +106,12 @@ def _checked(model: Model, candidates: Any) -> list[Mapping[str, Any]]:
     known = parameter_dict(model)
     for name, value in (item for one in places for item in one.items()):
         if name not in known:
-            raise ValueError(f"candidates name {name!r}: the parameters are {', '.join(known)}")
+            raise ValueError(f"candidates name {name!r}, but the parameters are {', '.join(known)}")
         if not may_hold(known[name], value):
-            raise ValueError(f"{name} of shape {tuple(known[name].shape)} cannot be {value!r}")
+            raise ValueError(
+                f"candidates set {name} to {value!r}: it must have shape "
+                f"{tuple(known[name].shape)}, and values that its transform allows"
+            )
     return places
 
 

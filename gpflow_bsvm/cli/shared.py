@@ -100,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     for name, (metavar, about) in (lists | _LISTS).items():
         repeated = not features and name in ("drop", "words")
         about += ", besides those of training" * (not features and name == "na-values")
-        about = argparse.SUPPRESS if repeated else about  # known from training
+        about = argparse.SUPPRESS if repeated else about  # training decides these
         group.add_argument(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():
         group.add_argument(f"--{name}", metavar=metavar, help=about)

@@ -189,16 +189,16 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions; or, for
         predictions, a Dask data frame. Y [N, P] or [N] and weight [N] are Dask arrays or arrays in
         memory.
-    :raise ValueError: for a data frame with separate labels, which it should include; if lengths,
-        or numbers of partitions of unknown lengths, differ.
+    :raise ValueError: for a data frame with separate labels or weights, which it must include; if
+        lengths, or numbers of partitions of unknown lengths, differ.
     """
     if not hasattr(X, "columns"):
         return _of_arrays(X, Y, weight)
     if Y is None and weight is None:
         return DaskFrame(X)
     raise ValueError(
-        "a Dask data frame includes its labels: give gpflow_bsvm.cluster.DaskFrame(frame, "
-        "target=...) with the name of the label column"
+        "a Dask data frame must include labels and weights: give gpflow_bsvm.cluster.DaskFrame("
+        "frame, target=..., weight=...) with the names of their columns"
     )
 
 

@@ -5,7 +5,7 @@ run all models, or several processes one model of one data set at a time.
 
 from __future__ import annotations
 
-from .. import quiet  # isort: skip  # noqa: F401 - imports GPflow in a new process
+from .. import quiet  # isort: skip  # noqa: F401 - in a new process, the first import of GPflow
 
 import atexit
 import gc

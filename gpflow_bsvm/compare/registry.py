@@ -24,7 +24,7 @@ class Entry:
     """A model; its factory makes a `Baseline` for C classes (0: numbers)."""
 
     description: str  #: for the help, the output and the page
-    factory: Callable[[int], Any] | None = None  #: None: that of this name in `gp_baselines`
+    factory: Callable[[int], Any] | None = None  #: None: `gp_baselines` has the factory
     only: tuple[str, ...] = CLASSES  #: the kinds of labels that the model accepts, from `KINDS`
     default: tuple[str, ...] = FIXED  #: kernels for which the model runs by default
 

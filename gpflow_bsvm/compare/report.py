@@ -128,8 +128,8 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
     :return: one record per data set and model, in order of appearance: numbers of successful folds
         and of all folds; mean, standard deviation and median over successful folds; the largest
-        `last_gain`; counts of statuses other than "ok". If there are other folds, times omit fold
-        0, where TensorFlow traces.
+        `last_gain`; counts of statuses other than "ok". With two or more successful folds, times
+        omit fold 0, where TensorFlow traces its graphs.
     """
     records = []
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
@@ -155,7 +155,7 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
 
 
 def table(comparison: Comparison) -> str:
-    """:return: the comparison as lines of at most 110 characters; "*" marks `Contest.leaders`."""
+    """:return: the comparison as lines of text; "*" marks `Contest.leaders`."""
     records = summary(comparison.fold_scores)
     metrics = comparison.metrics
     stars = len(records) > 1 and not comparison.ended_early

@@ -92,7 +92,7 @@ class Origin(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some rows."""
+    """Unchecked rows, and their position in the source."""
 
     X: Any  #: [n, D]
     Y: Any  #: [n, P]; None without labels

@@ -19,13 +19,15 @@ from .batch import Origin, SparseRows
 
 #: The origin of a complete data set.
 _WHOLE = Origin()
-#: The largest weight. With more repetitions of a row, float64 no longer holds what others add.
+#: The largest weight. Beside a larger weight, float64 would lose the sums of other rows.
 MOST_WEIGHT = 1e15
 
 
 def as_array(values: Any, name: str) -> AnyNDArray:
     """
-    :return: an array; objects that are numbers, as in pandas, become GPflow's default float.
+    :return: an array; if its dtype is object and NumPy can convert all values (also strings such as
+        "1.5"), it becomes GPflow's default float.
+    :raise TypeError: see `refuse_lazy`.
     :raise ValueError: for parts of different shapes, or masked values.
     """
     refuse_masked(values, name)
@@ -34,10 +36,10 @@ def as_array(values: Any, name: str) -> AnyNDArray:
         array: AnyNDArray = np.asarray(values)
     except ValueError as error:
         raise ValueError(
-            f"{name} must have shape [N, .], but its rows or parts have different shapes"
+            f"{name} must have shape [N, .], but its rows differ in length or shape"
         ) from error
     if array.dtype.kind == "O":
-        with contextlib.suppress(TypeError, ValueError):  # words are named by later checks
+        with contextlib.suppress(TypeError, ValueError):  # later checks report words
             array = array.astype(gpflow.config.default_float())
     return array
 
@@ -45,7 +47,7 @@ def as_array(values: Any, name: str) -> AnyNDArray:
 def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     """
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
-    :raise ValueError: for any other shape, no rows, NaN or infinity; for words, unless it is "Y".
+    :raise ValueError: as `as_array`; for another shape, no rows, NaN, infinity, or words not in Y.
     """
     values = SparseRows(values) if scipy.sparse.issparse(values) else values
     array = values if isinstance(values, SparseRows) else as_array(values, name)
@@ -55,7 +57,7 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
         raise ValueError(f"{name} must have shape [N, .], got shape {array.shape}{hint}")
     if len(array) == 0:
         raise ValueError(f"{name} has no rows; at least one is needed")
-    if name != "Y":  # whose words are named by the likelihood
+    if name != "Y":  # the likelihood reports words in Y
         check_kind(array.dtype, name)
     stored = array.values if isinstance(array, SparseRows) else array
     if array.dtype.kind == "f" and not np.isfinite(stored).all():
@@ -79,7 +81,7 @@ def warn_of_digits(values: Any, dtype: Any, name: str = "X") -> None:
         parts = [whole.iloc[:, n].dropna() for n in np.flatnonzero(holes)]
         of_objects = (values.dtypes == "object").to_numpy()
         parts += [whole.loc[:, ~holes], values.loc[:, of_objects]]
-    else:  # PyArrow lists columns, Polars their names
+    else:  # `columns` are columns in PyArrow, names in Polars
         columns = getattr(values, "columns", [values])
         parts = [values[one] if isinstance(one, str) else one for one in columns]
     largest = max(map(_largest_whole, parts), default=0)
@@ -108,7 +110,7 @@ def has_masked(values: Any) -> bool:
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """:raise ValueError: for a masked array, whose masked values would be used."""
+    """:raise ValueError: for masked values, which NumPy would use like others."""
     if has_masked(values):
         raise ValueError(f"{name} has masked values; drop such rows, or use {name}.filled(...)")
 
@@ -125,7 +127,7 @@ def refuse_lazy(**values: Any) -> None:
 def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
     """
     :return: X [N, D] as an array, or as `SparseRows` if it is a SciPy sparse matrix.
-    :raise ValueError: unless it is finite, two-dimensional and of GPflow's default float type.
+    :raise ValueError: unless X is finite and has two dimensions and GPflow's default float type.
     """
     array = as_matrix(X, "X", origin)
     check_dtype(array)
@@ -148,11 +150,11 @@ def check_dtype(X: Any) -> None:
 
 
 def check_kind(dtype: np.dtype[Any], name: str = "X") -> None:
-    """:raise ValueError: for words, dates or other objects than real numbers."""
+    """:raise ValueError: for anything but real numbers, such as words or dates."""
     if dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} must hold numbers, got {dtype}: encode words, for instance with "
-            f"sklearn.preprocessing.OneHotEncoder; if all are numbers, use {name}.astype(float)"
+            f"{name} must hold numbers, got {dtype}: encode words (as OneHotEncoder does), convert "
+            f"dates to days, split complex numbers; if all are numbers, use {name}.astype(float)"
         )
 
 
@@ -182,7 +184,7 @@ def check_data(
     Check a training set (X, Y), or a part of it (which may have only one class).
 
     :return: X [N, D] and Y [N, P] as arrays.
-    :raise TypeError: unless `data` is a pair.
+    :raise TypeError: unless `data` is a pair; see also `refuse_lazy`.
     :raise ValueError: for bad inputs or labels, or for X and Y of different lengths.
     """
     if not isinstance(data, tuple | list) or len(data) != 2:

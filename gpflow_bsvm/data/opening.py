@@ -33,8 +33,8 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
         source = data if isinstance(data, Source) else _of_others(data)
         if sample_weight is not None:
             raise ValueError(
-                "sample_weight=... is only for arrays; other data include their weights: as the "
-                "third component (in files: as the column weight=...)"
+                "sample_weight=... is only for arrays; other data include their weights, as the "
+                "third component of a block, or in files as the column weight=..."
             )
     if isinstance(source, Reader) and not source.chunk_rows:
         return source.opened(check, chunk_rows)

@@ -48,7 +48,7 @@ class Reader(Source):
     Numbers become GPflow's default float.
 
     :ivar told_by_rows: whether a checkpoint reads all rows to identify the data.
-    :ivar names: the names of the columns of X, after a pass; None if there are none.
+    :ivar names: the names of the columns of X, after a pass; None without names.
     :ivar own_batches: number of pieces if all but the last have the size of minibatches (at most 0
         if it is unknown), else None.
     """
@@ -69,7 +69,7 @@ class Reader(Source):
         """:return: an iterator over all unchecked rows, about `size` at a time if possible."""
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
-        """:return: the rows, which `check` checks while they are read, in chunks of a size."""
+        """:return: the rows in chunks of `chunk_rows`; `check` checks them while they are read."""
         source = copy.copy(self)
         source._asked = check
         source.chunk_rows = chunk_rows
@@ -102,7 +102,7 @@ class Reader(Source):
 
     @property
     def least_rows(self) -> int:
-        """See `Source`; for batches of their own size, known from the first minibatch on."""
+        """See `Source`; a dataset with batches of its own gives 0 before its first minibatch."""
         return self.known_rows or max(0, (self.own_batches or 0) - 1) * self._batch_rows
 
     def viewed(self, view: View) -> Reader:
@@ -159,7 +159,7 @@ class Reader(Source):
             one_column = batch.Y.shape[1] == 1
             yield batch
         if not weighs:
-            raise ValueError("sample_weight must not be all zero")
+            raise ValueError("sample_weight must not be all zero: no row would count")
         if one_column and len(labels) <= MOST_LABELS:
             self._asked.labels(labels[:, None])
 
@@ -175,7 +175,9 @@ class Reader(Source):
             first = columns if first is None else first
             if columns != first:
                 where = piece.origin.rows(number)
-                raise ValueError(f"{where}: X has {columns}, but earlier rows had {first}")
+                raise ValueError(
+                    f"{where}: X has {columns}, but earlier rows had {first}: make them equal"
+                )
             row += number
             self.names = names
             yield batch
@@ -217,7 +219,7 @@ def _as_numbers(values: Any, name: str) -> AnyNDArray:
     refuse_masked(values, name)
     array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}")
+        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}: encode or convert it")
     warn_of_digits(array, gpflow.default_float(), name)
     return np.asarray(array, gpflow.default_float())
 
@@ -329,7 +331,7 @@ class DatasetBatches(Blocks):
                     "a dataset must give batches (X [N, D], Y [N, P]): use dataset.batch(1000); for"
                     " X by columns, dataset.map(lambda X, Y: (tf.stack([*X.values()], -1), Y))"
                 )
-            check_dtype(piece.X)  # refused, not converted in every pass
+            check_dtype(piece.X)  # a conversion would repeat in every pass
             yield piece
 
 
@@ -337,7 +339,7 @@ def names_of(columns: Any, fitted: Iterable[Any] | None = ()) -> tuple[str, ...]
     """
     :param columns: names of any type, or None.
     :param fitted: the names in an earlier fit; None if it had none; empty if there was no fit.
-    :return: the names as strings. The numbers 0 to D - 1 in order are no names, unless the fit had
+    :return: the names as strings. The numbers 0 to D - 1 in order are not names, unless the fit had
         them in another order.
     :raise ValueError: for these numbers in another order, after a fit without names.
     """
@@ -357,7 +359,7 @@ def _of_block(block: Any, origin: Origin) -> Piece:
     several = isinstance(block, (tuple, list)) and len(block) in (2, 3)
     X, Y, weight = (*block, None, None)[:3] if several else (block, None, None)
     if several or len(getattr(X, "shape", ())) == 2:
-        # Of a table of PyArrow, or a data frame.
+        # X may be a PyArrow table or a data frame.
         names = X.column_names if hasattr(type(X), "column_names") else getattr(X, "columns", ())
         return Piece(X, Y, weight, origin._replace(columns=tuple(names) or None))
     raise ValueError(

@@ -20,7 +20,7 @@ from gpflow.base import AnyNDArray
 from .batch import Batch, SparseRows, digests, joined
 
 T = TypeVar("T")
-#: Converts rows one by one.
+#: A function that converts rows one by one.
 View = Callable[[Batch], Batch]
 _END: Any = object()
 
@@ -57,7 +57,7 @@ class Source(ABC):
 
     @property
     def least_rows(self) -> int:
-        """:return: a lower limit of N that takes no pass."""
+        """:return: a lower limit of N, known without a pass."""
         return self.num_rows
 
     @property
@@ -88,7 +88,7 @@ class Source(ABC):
 
     @property
     def one_chunk(self) -> bool:
-        """:return: True if all rows are here in one chunk, so that a pass is one call."""
+        """:return: True if all rows are in this process in one chunk: a pass is one call."""
         return bool(self.chunk_rows) and self.remote is None and self.num_rows <= self.chunk_rows
 
     @property
@@ -105,12 +105,12 @@ class Source(ABC):
         return self.viewed(functools.partial(_scaled, factor))
 
     def viewed(self, view: View) -> Source:
-        """:return: the rows that `view` makes of these, in each pass."""
+        """:return: the rows as `view` converts them, in each pass."""
         raise NotImplementedError
 
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
-        :return: some rows, and the positions among these of the rows at `index`, in its shape.
+        :return: some rows, and the positions among them of the rows at `index`, shaped as `index`.
         :raise ValueError: if rows cannot be read by index.
         """
         raise ValueError(
@@ -194,7 +194,7 @@ class Remote(Protocol):
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
         :param keep: whether the other processes keep the results; if not, each pass computes them.
-        :return: the rows, whose chunks `project` converts.
+        :return: the rows, in chunks that `project` has converted.
         """
 
     def digests(self) -> Mapping[str, str]:
@@ -221,7 +221,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
             while (item := coming.popleft().result()) is not _END:
                 coming.append(pool.submit(next, items, _END))
                 yield item
-                del item  # a waiting thread holds no item
+                del item  # do not hold it while waiting
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             coming.clear()

@@ -129,7 +129,7 @@ def check_prior(model: Model, num_latents: int) -> None:
     check_independent(type(model).__name__, prior.kernel, prior.inducing_variable)
     check_latents(model.likelihood, num_latents, prior.kernel)
     for Z in plain_points(prior.inducing_variable):
-        check_active_dims(prior.kernel, Z.shape[-1], "Z")  # a GPU would read zeros
+        check_active_dims(prior.kernel, Z.shape[-1], "Z")  # a GPU would read 0 there
         values_of(prior.kernel, Z[:1])
         check_mean(prior.mean_function, Z, num_latents)
 
@@ -169,7 +169,7 @@ def check_num_data(num_data: Any) -> None:
 
 @check_shapes("return: []")
 def shares_shifts(model: Model) -> tf.Tensor:
-    """:return: 1. if one function added to all latent functions changes only the prior, else 0."""
+    """:return: 1. if adding one function to all latent functions changes only the prior, else 0."""
     shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
@@ -255,7 +255,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
     :param sample_weight: [N], only with arrays; if None, all are 1.
     :param part: whether `data` are only a part of the rows, so that arrays may hold a single class.
     :raise ValueError: for bad data or weights.
-    :raise TypeError: see `check_model`; for other data, or none.
+    :raise TypeError: see `check_model`; for data of another kind, or None if the model stores none.
     :raise RuntimeError: inside a `tf.function`.
     """
     if not tf.executing_eagerly():
@@ -272,7 +272,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
 def weighted(model: Model, source: Source) -> Source:
     """
     :param source: all the data.
-    :return: the source, rescaled to the model's `num_data` rows if that differs from N.
+    :return: the source, weighted to count as the model's `num_data` rows.
     """
     if model.num_data is None:
         return source
@@ -301,7 +301,7 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
         whose labels, if any, are ignored.
     :param size: rows per chunk; if None, see `chunk_rows`.
     :return: rows without labels.
-    :raise ValueError: for X not finite or not as wide as in training, or for a `size` below 1.
+    :raise ValueError: if X is not finite or not as wide as in training, or for a `size` below 1.
     """
     if size is not None:
         check_whole(1, chunk_rows=size)

@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 def _kind_and_numbers(parameter: Any) -> tuple[Kind, tuple[tf.Tensor, ...]]:
     prior = parameter.prior
     numbers = {name: value for name, value in prior.parameters.items() if _is_number(value)}
-    # TFP's distributions can be rebuilt from their parameters; a user's may not list all of them.
+    # TFP's distributions can be rebuilt from their parameters; a user's class may not list all.
     if not numbers or not type(prior).__module__.startswith("tensorflow_probability."):
         return Kind(prior, {}, (), parameter.transform, parameter.prior_on), ()
     options = {n: v for n, v in prior.parameters.items() if n not in numbers}
@@ -41,7 +41,7 @@ def _kind_and_numbers(parameter: Any) -> tuple[Kind, tuple[tf.Tensor, ...]]:
 
 
 def _is_number(value: Any) -> bool:
-    """:return: True for a number or a vector: a tensor, not part of the prior's kind."""
+    """:return: True for a number or vector, which graphs take as a tensor."""
     if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
         value = value.numpy()
     known = isinstance(value, (float, np.ndarray))
@@ -72,9 +72,9 @@ def _value_and_gradient(kinds: Any, numbers: Any, values: Any) -> tuple[tf.Tenso
 
 class LogPrior:
     """
-    The log prior density of parameters (0 for those without a prior) and its gradient, in a graph
-    of its own. A graph freezes a distribution's numbers. In the estimators' priors, these depend on
-    the penalty: if the graph of a bound included priors, every penalty would trace it again.
+    The log prior density of parameters (0 for parameters without a prior) and its gradient, in a
+    graph of its own. A graph freezes a distribution's numbers. In the estimators' priors, these
+    numbers depend on the penalty: if a bound's graph included priors, each penalty would trace it.
 
     :ivar parameters: the parameters with priors.
     """
@@ -133,9 +133,9 @@ class Hyperparameters:
         networks are ".weights[0]" and so on.
     :ivar networks: the networks of the model.
     :ivar variables: their unconstrained variables, in the order of the gradients.
-    :ivar plan: places of the learned parameters in `Structure.parameters`, in the order of the
-        gradients; or, if modules hold other state, such as a Keras layer, whose variables a graph
-        captures, references to the variables. One of both is empty.
+    :ivar plan: (places, references), one of them empty: places of the learned parameters in
+        `Structure.parameters`, in the order of the gradients; or references to the variables, if
+        modules hold state that only a graph captures, as a Keras layer does.
     :ivar log_prior: log prior density of the learned parameters.
     """
 
@@ -197,7 +197,7 @@ class Hyperparameters:
     def with_prior(
         self, value: tf.Tensor, gradient: Sequence[tf.Tensor]
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """:return: a function's value and gradient in `variables`, plus the log prior density."""
+        """:return: a function's value and gradient in `variables`, plus the log prior density's."""
         density, slopes = self.log_prior.value_and_gradient(self.variables)
         found = [part + slopes.get(place, 0.0) for place, part in enumerate(gradient)]
         return value + density, found

@@ -30,8 +30,8 @@ POINT_PRECISION = 1e12
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
 def without_point(natural: Natural) -> Natural:
     """
-    :return: q, or, for a point (of `ECM`), a Gaussian around it with the prior's covariance: small
-        steps would keep the point's precision for thousands of steps.
+    :return: q; or, if q is a point (of `ECM`), a Gaussian around this point with the prior's
+        covariance, because small steps would need thousands of steps to lower a point's precision.
     """
     precisions = tf.linalg.diag_part(natural.P)
     if tf.reduce_min(precisions) < 0.5 * POINT_PRECISION:
@@ -69,9 +69,9 @@ def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Ga
     Subtract the average m of the latent means from each of them.
 
     If the likelihood is invariant to adding one function to all latent functions, this raises the
-    ELBO by L |m|^2 / 2, the maximum along this direction. Natural-gradient steps alone converge to
-    it slowly, at a rate 1 / (1 + |P|): the classes' different P introduce m at every step, and only
-    the prior removes it.
+    ELBO by L |m|^2 / 2, the maximum along this direction. Natural-gradient steps alone reach this
+    maximum slowly, at a rate 1 / (1 + |P|): the classes' different P introduce m at every step, and
+    only the prior removes it.
 
     :param natural: natural parameters of `q`; all latent functions share features and prior.
     :param share: 1, or 0 to change nothing.
@@ -117,7 +117,7 @@ def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
 
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.P: [L, M, M]")
 def scaled_sites(natural: Natural, factor: float) -> Natural:
-    """:return: h and P - I times `factor`: the sums of q's sites, each counted `factor` times."""
+    """:return: (h, P - I) times `factor`: the sums of q's sites, each counted `factor` times."""
     identity = tf.eye(tf.shape(natural.P)[-1], dtype=natural.P.dtype)
     return Natural(natural.h, natural.P - identity).times(factor)
 
@@ -133,7 +133,7 @@ def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
 
 @check_shapes("Lz: [G, M, M]", "mean: [L, M]", "root: [L, M, M]", "return[1]: [L, M, M]")
 def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: mean and covariance root of q(Lz^-1 u), computed from those of q(u)."""
+    """:return: mean and covariance root of q(Lz^-1 u), given mean and root of q(u)."""
     Lz = tf.broadcast_to(Lz, tf.shape(root))
     mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
     return mean, tf.linalg.triangular_solve(Lz, root)

@@ -178,9 +178,9 @@ def product_dtype(entries: int, tol: float) -> tf.DType:
 
 def single_precision() -> tf.DType:
     """
-    :return: single precision, or the default float where a GPU would round the factors of
-        single-precision products to ten bits (TensorFloat-32), which is TensorFlow's default on
-        Nvidia's GPUs since compute capability 8.0.
+    :return: single precision; or the default float if a GPU would round the factors of products to
+        ten bits. (This is TensorFloat-32, TensorFlow's default since Nvidia's compute capability
+        8.0.)
     """
     rounded = tf.config.experimental.tensor_float_32_execution_enabled()
     for gpu in tf.config.get_visible_devices("GPU"):
@@ -290,7 +290,7 @@ class ProjectedData(Source):
 
 
 class _UnprojectedRows(Source):
-    """The rows of `ProjectedData` as `Unprojected`s, each of several chunks."""
+    """The rows of `ProjectedData` in `Unprojected` blocks, each of several chunks."""
 
     def __init__(self, data: ProjectedData, how: Callable[[tf.DType], Projection]) -> None:
         self._data = data

@@ -51,7 +51,7 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     Call the kernel on a few rows.
 
     :param X: [N, D], the model's input: an array, or an object whose slices are arrays.
-    :raise ValueError: if the kernel rejects such rows or gives no covariance; the message names it.
+    :raise ValueError: if the kernel, named in the message, rejects the rows or gives no covariance.
     """
     X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
     K, diagonal = values_of(kernel, X)
@@ -61,7 +61,7 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
 
 
 def parts_of(kernel: Kernel) -> Iterator[Kernel]:
-    """:return: the kernel, and the kernels that it combines, whose inputs are columns of X."""
+    """:return: the kernel, then kernels of columns of X that it combines, recursively."""
     yield kernel
     combined = isinstance(kernel, Combination)
     for part in kernel.kernels if combined else getattr(kernel, "latent_kernels", ()):
@@ -220,7 +220,7 @@ class Called(Kernel):
 def with_active_dims(kernel: Kernel) -> Kernel:
     """
     :return: an equal kernel that respects the `active_dims` of its latent kernels. GPflow's
-        multi-output kernels ignore these, because they do not call their kernels, but use `K`.
+        multi-output kernels ignore these, because they use their kernels' `K`.
     """
     if not isinstance(kernel, (SeparateIndependent, SharedIndependent)):
         return kernel
@@ -261,7 +261,7 @@ compiled_prior_factor = Compiled(prior_factor)
 def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, float | None]:
     """
     `prior_factor` with GPflow's `default_jitter()`. If that fails, the jitter is raised by factors
-    of 10 up to 1e-2, with a warning unless it equals `before`.
+    of 10 up to 1e-2, with a warning unless the last jitter equals `before`.
 
     :return: Lz and its jitter (None for GPflow's).
     :raise ValueError: if 1e-2 fails too; the message names the likely cause.
@@ -288,7 +288,7 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
         values_of(prior.kernel, Z[:1])
         if pairs := duplicate_rows(Z):
             first, again = pairs[0]
-            return f"inducing points {first} and {again} are equal: remove duplicates"
+            return f"inducing points {first} and {again} are equal; remove duplicates"
     K = np.asarray(Kuu(prior.inducing_variable, prior.kernel))
     show = functools.partial(np.array2string, precision=3, threshold=4)
     values = parameter_dict(prior.kernel).items()
@@ -300,7 +300,7 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
         )
     lost = [*filter(None, map(rounded, plain_points(prior.inducing_variable))), ""][0]
     if wrong := lost or no_covariance(K, np.diagonal(K, axis1=-2, axis2=-1)):
-        return f"the kernel {type(prior.kernel).__name__} at the inducing points: {wrong}"
+        return f"at the inducing points, for the kernel {type(prior.kernel).__name__}, {wrong}"
     return (
         f"inducing points are too close for the kernel values {shown}: standardize X, use a "
         f"smaller lengthscale or variance, fewer points, or a jitter above {jitter:.0e}"

@@ -51,7 +51,7 @@ def maximise(
         return None
     if best.nit:
         return _learned(best)
-    return inverse if best.success else None  # no step found, though not at a maximum
+    return inverse if best.success else None  # forget the curvature if a search failed
 
 
 def _learned(best: OptimizeResult) -> AnyNDArray | None:
@@ -90,7 +90,7 @@ class Loss:
         self._least_gain = max(least_gain, noise)
         self._inverse = inverse
         self._noise = noise
-        self._slope = np.empty(0), np.empty(0)  # where, and the latest slope
+        self._slope = np.empty(0), np.empty(0)  # the latest point, and its slope
         self._seen: list[float] = []  # finite losses, from the start on
         self._latest = math.inf
 
@@ -131,7 +131,7 @@ class Loss:
         return large, np.zeros_like(x)
 
     def _stop(self, intermediate_result: OptimizeResult) -> None:
-        """Stop after a small gain, or before one; SciPy calls this after each iteration."""
+        """Stop after or before a small gain; SciPy calls this after each iteration."""
         before = min(self._latest, self._seen[0])
         self._latest = intermediate_result.fun
         ends = before - self._latest < self._least_gain

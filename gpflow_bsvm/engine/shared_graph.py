@@ -138,7 +138,7 @@ def concrete(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
     except ShapeMismatchError as error:
         if _PACKAGE in str(error):
             raise
-        return plain.get_concrete_function(*specs)  # GPflow's checks reject a network's inputs
+        return plain.get_concrete_function(*specs)  # GPflow's checks may reject networks
 
 
 def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
@@ -210,7 +210,7 @@ class Bound:
         self._key = (self._structure.key, gpflow.config.default_float())
 
     def at_present(self) -> Callable[..., Any]:
-        """:return: the bound function, which no longer reads the parameters."""
+        """:return: the bound function at the parameters' present values, even if they change."""
         return partial(self, values=self._structure.values())
 
     def __call__(self, *arguments: Any, values: list[tf.Tensor] | None = None) -> Any:
@@ -232,7 +232,7 @@ class Bound:
     def _graph(self, arguments: tuple[Any, ...]) -> Any:
         """
         :return: the graph for such arguments and the structure of its result, traced if new; None
-            outside of fits, if models must not share it.
+            if models must not share the graph, and no fit is in progress.
         """
         is_shared = self._structure.is_proved
         graphs: Any = self._compiled._graphs if is_shared else _OF_THIS_FIT.get()

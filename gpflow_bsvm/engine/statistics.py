@@ -207,7 +207,7 @@ def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
 def compiled_predict(
     likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: mean and variance of y, [N, P], given those of f."""
+    """:return: mean and variance of y, [N, P], given mean and variance of f."""
     return likelihood.predict_mean_and_var(X, mean, variance)
 
 

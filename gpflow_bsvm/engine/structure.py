@@ -45,8 +45,8 @@ _OF_ONE_WIDTH = (gpflow.likelihoods.MonteCarloLikelihood,)
 _FORKED: list[bool] = []
 
 _EMPTY = gpflow.Module()
-_EMPTY.part = gpflow.Module()  # object tracking adds attributes too
-#: Attributes of TensorFlow's bookkeeping: those of an empty module.
+_EMPTY.part = gpflow.Module()  # a part adds attributes, too
+#: Attributes of TensorFlow's bookkeeping: the attributes of an empty module.
 BOOKKEEPING = frozenset(vars(_EMPTY)) - {"part"}
 
 
@@ -94,7 +94,7 @@ class _Kind(enum.Enum):
 
 @functools.lru_cache
 def _kind_of(cls: type) -> _Kind:
-    """:return: the kind of a class; tests of abstract base classes take long, so it is kept."""
+    """:return: the kind of a class; cached, because tests of abstract base classes take long."""
     kind = next(kind for kind in _Kind if issubclass(cls, kind.value))
     ours = cls.__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
     is_module = ours or dataclasses.is_dataclass(cls)
@@ -107,7 +107,7 @@ class Structure:
 
     :ivar key: hashable, equal for modules that differ only in values.
     :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a
-        raw variable), captured by the graph.
+        raw variable), which graphs capture.
     :ivar shapes: of their unconstrained values, with None for axes whose length the key omits.
     :ivar is_proved: whether the key determines all computations, which is true only for library
         code. A user's class may read class attributes, globals or mutable objects.
@@ -270,7 +270,7 @@ def remembered(model: object, name: str, parts: tuple[Any, ...], compute: Callab
         return compute()
     config = gpflow.config.config()
     variables = [p.unconstrained_variable for p in structure.parameters]
-    # This reads in half the time of `value()`, which also tells tapes.
+    # This reads in half the time of `value()`, which also informs gradient tapes.
     read = [tf.raw_ops.ReadVariableOp(resource=v.handle, dtype=v.dtype) for v in variables]
     held = [np.asarray(memoryview(value)) for value in read]
     key = structure.key, config.float, config.jitter, *(memory.ctypes.data for memory in held)

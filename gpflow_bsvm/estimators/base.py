@@ -75,9 +75,9 @@ class BSVMEstimator(Attributes, BaseEstimator):
             owner, _, part = name.partition("__")
             if part and owner in self.get_params(deep=False):
                 raise ValueError(
-                    f"{name} cannot be set, because {owner} has no set_params as scikit-learn's "
-                    f"estimators have: give all of {owner}, for instance as one of several in a "
-                    f'grid, {{"{owner}": [...]}}'
+                    f"{name} cannot be set, because {owner} has no set_params (scikit-learn's "
+                    f"estimators have it): give a whole {owner}, for instance as one of several in "
+                    f'a grid, {{"{owner}": [...]}}'
                 )
         super().set_params(**params)
         return self
@@ -96,7 +96,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: the encoding for labels after the fit, or of `rows` that are not in memory."""
+        """:return: the encoding for labels after the fit (or for the labels in `rows`)."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:
@@ -118,8 +118,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
     ) -> E:
         """
         If a fit fails or is interrupted, the estimator keeps its previous state. If the rows are
-        not in memory, one pass draws a random sample of 20 000. It determines all options and all
-        of the model except q. If there are more rows, a few more passes fit q to all of them.
+        not in memory, one pass draws 20 000 random rows, which determine all options, and the model
+        except q. If there are more rows, a few more passes fit q to all of them.
 
         :param X: [N, D] numbers: an array, a data frame or, for kernel="linear", a sparse matrix;
             or a source of rows and their labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
@@ -129,8 +129,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param sample_weight: [N], the power of each row's likelihood: a row of weight 2 counts
             twice, a row of weight 0 does not count. Weights with a sum of at most 1 (in later calls
             of `partial_fit`, of 1) are rescaled to mean 1; rows read piece by piece keep their
-            weights, and a warning says if these are small. If all weights are whole numbers, a row
-            of weight 2 may be held out once; if not, each row is held out as a whole.
+            weights, with a warning if these are small. If all weights are whole numbers, one
+            repetition of a row of weight 2 may be held out; if not, a whole row.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues the fit, and returns the same model.
         :raise TypeError: for parameters of a wrong type.
@@ -161,7 +161,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         X, Y, weight = data
         stages.units |= {
             "scale of X": scaling.digest_of(self.scaler_, X.shape[1]),
-            "number of classes": str(len(getattr(self, "classes_", ()))),  # some may have no rows
+            "number of classes": str(len(getattr(self, "classes_", ()))),  # some may lack rows
         }
         seed = stages.seed(self, ArraySource(X, Y, weight[:, None], CHUNK_ROWS))
         self._found(self._learn_model(data, codes, seed, stages), data)
@@ -175,7 +175,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         scaling.scale_two_values(scaler, X)
         scaler.mean_[codes] = 0.0
         scaler.scale_[codes] = 1.0
-        # Numbers are often proportional to skewed columns, and outliers are far out in them.
+        # Numbers y are often proportional to skewed columns, and a transform would hide outliers.
         if is_classifier(self) and self.standardize and self.kernel is None:
             scaler.take_logs(X, weight)
         self.scaler_ = scaler if self.standardize else None
@@ -192,7 +192,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         stages: Stages,
         num_rows: int | None = None,
     ) -> Specification:
-        """Fit `model_` to scaled rows; `num_rows` is their total number if these are a sample."""
+        """Fit `model_` to scaled rows; if they are a sample, `num_rows` counts all rows."""
         spec = self._specify(seed, data)
         spec = spec._replace(codes=tuple(codes), num_rows=num_rows, stages=stages)
         spec, begun = chosen_model(spec, self._candidates(spec), data)
@@ -272,7 +272,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         :param rows: X [N, D], or (X, y) if `labelled`, or rows read piece by piece, as in `fit`.
         :param sample_weight: [N], only for Dask arrays; for other rows see `weights_in_fit`.
         :return: the scaled rows, with encoded labels if `labelled`.
-        :raise ValueError: for labels not in `classes_`, columns unlike those in the fit, or (X, y)
+        :raise ValueError: for labels not in `classes_`, columns that differ from the fit, or (X, y)
             without `labelled`.
         """
         check_is_fitted(self)
@@ -286,7 +286,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
             check_consistent_length(X, Y)
             return X, Y.astype(gpflow.config.default_float())
         if isinstance(rows, tuple) and [np.ndim(part) for part in rows] == [2, 1]:
-            raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True for it")
+            raise ValueError("X must be [N, D], got a pair (X, y): set labelled=True, or give X")
         X = inputs.validated(self, rows, reset=False)
         return scaling.scale(self.scaler_, inputs.filled(X, self.fill_))
 

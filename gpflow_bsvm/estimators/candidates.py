@@ -35,7 +35,7 @@ LEVEL_PENALTIES = (1.0, 2.0, 8.0, 32.0)
 def candidates(
     loss: str, penalty: float | str, linear: bool, num_levels: int = NUM_LEVELS
 ) -> tuple[Candidate, ...]:
-    """:return: the candidates for these options, from soft to sharp; the hinge for a linear f."""
+    """:return: candidates from soft to sharp; for loss="auto" and a linear f, only hinges."""
     losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
     if penalty != "auto":
         return tuple(Candidate(loss, float(penalty)) for loss in reversed(losses))
@@ -60,7 +60,7 @@ def _short(penalty: float) -> float:
 
 
 def interpolated(among: Sequence[Candidate], place: float) -> Candidate:
-    """:return: the candidate at this position among those of one loss, with its penalty."""
+    """:return: the candidate at a fractional place among candidates of one loss."""
     low = among[int(place)]
     high = among[math.ceil(place)]
     penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
@@ -72,8 +72,8 @@ def best_of(
 ) -> Candidate:
     """
     :return: the best penalty of the first loss, as in `held_out.find_peak`; or a candidate with
-        another loss that is worth it (`HeldOut.is_worth`). These are not tried if the steepest
-        penalty of the first loss is worse than `NO_WORSE` allows.
+        another loss that is worth it (`HeldOut.is_worth`). This is only tried if the search reached
+        the steepest penalty, and `NO_WORSE` allows it.
     """
     tried: dict[Candidate, HeldOut] = {}
 

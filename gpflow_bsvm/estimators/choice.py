@@ -44,28 +44,28 @@ KEPT_ROWS = 1_700
 SCALE_ROWS = 10_000
 #: Candidate factors for all lengthscales. The learned scale is often not the best for prediction:
 #: few inducing points can explain only smooth functions, and the prior is not specific to the data.
-#: With many more columns than rows, it determines the scale, which is then often too short.
+#: With many more columns than rows, the prior determines the scale, which is then often too short.
 SCALES = (8.0, 5.6, 4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
 LONGER = 2.0
-#: The factor of M while the scale is chosen, below this number of rows; above it, `GROWTH`.
+#: The factor of M while the scale is chosen, with fewer than FEW_ROWS rows; else it is `GROWTH`.
 SCALE_GROWTH = 2
 FEW_ROWS = 1_000
 #: The initial penalty of a second, steeper start in regression, in units of 1 / deviation of y. It
-#: is tried if f's deviation is below this fraction of the noise's (f explains less than 8 % of y).
+#: is tried if f's deviation is below LITTLE_SAID times the noise's (f explains less than 8 % of y).
 STEEP = 8.0
 LITTLE_SAID = 0.3
-#: It is also tried if penalty * epsilon is above this, so that nine tenths of the noise are uniform
-#: in the tube: it is then rather a part of f that changes fast, such as a sine.
+#: The steeper start is also tried if penalty * epsilon is above this. Nine tenths of the noise are
+#: then uniform in the tube, and this part is rather a fast change of f, such as a sine.
 MOST_TUBE = 10.0
-#: Of two hinges, one with a kernel that is not learned is chosen unless it is this many standard
-#: errors worse: only the learned kernel has seen the held-out rows. The learned kernel is also
-#: adapted to the few inducing points; so both get more points. Compared with levels, it has no
-#: such advantage.
+#: A hinge without a learned kernel replaces a hinge with a learned kernel unless it is this many
+#: standard errors worse: only a learned kernel has seen the held-out rows. A learned kernel is also
+#: adapted to its few inducing points, so both hinges are compared with more points. To replace
+#: levels, a hinge without a learned kernel must be better (`HeldOut.is_worth`).
 NOT_LEARNED = 2.0
-#: The stationary link of a rare class needs at most this many nats less than the integral, which
-#: suits fits to parts of the rows better than fits to all.
+#: If a class is rare, the link stays stationary unless the integral gains at least this many nats:
+#: the integral suits fits to parts of the rows better than fits to all rows.
 STATIONARY = 3.0
-#: Scales are ignored if their held-out log density is this many nats below the best.
+#: The search stops at a scale whose held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
 
 
@@ -77,9 +77,9 @@ def choose(
         `gpflow_bsvm.model_selection.held_out.find_peak`), and a model with its kernel, whose scale
         is selected last. Folds depend only on the data. All candidates with a learned kernel and
         all folds share one kernel, which the first candidate learns from all rows; learning it in
-        every fold was no better. It is learned again only for another loss, which must then still
-        be worth it, or, with more than `KEPT_ROWS` rows, for another penalty. If a class is rare,
-        its link is selected first.
+        every fold was no better. It is learned again only in two cases: for another loss, which is
+        dropped if it is not worth it with its own kernel, and for another penalty with more than
+        `KEPT_ROWS` rows. If a class is rare, the link of levels is selected first.
     """
     first = first_of(among)
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
@@ -111,7 +111,7 @@ def _choose_candidate(
     first = Candidate(spec.loss, spec.penalty)
     spec = spec._replace(Z=_inducing_points(begun.model))
     trials = _Trials(spec, begun.model, data, part)
-    trials.models[first.loss, True] = copied(begun.model)  # whose link is fitted to folds
+    trials.models[first.loss, True] = copied(begun.model)  # folds fit the copy's link
     best = best_of(trials, [one for one in among if one.learned], first)
     may_fix = spec.kernel is None and spec.learn_kernel and spec.rows_of(data) <= KEPT_ROWS
     for fixed in (one for one in among if not one.learned):
@@ -129,7 +129,7 @@ def _choose_candidate(
 
 
 def _learned_or_not(best: Candidate, fixed: Candidate, trials: _Trials) -> Candidate:
-    """:return: `fixed`, whose kernel is not learned, if it is not much worse, or else `best`."""
+    """:return: `fixed`, whose kernel is not learned, or `best`; see `NOT_LEARNED`."""
     is_hinge = best.loss == fixed.loss
     compared = trials.denser() if is_hinge else trials
     leader = compared(best)
@@ -151,7 +151,7 @@ def _with_candidate(
 
 
 class _Trials:
-    """Held-out densities of candidates with the inducing points of a specification."""
+    """Held-out densities of candidates, which all use the inducing points of one specification."""
 
     def __init__(self, spec: Specification, model: BSVM, data: Data, part: Data) -> None:
         """
@@ -275,7 +275,7 @@ def _choose_link(model: Any, refits: held_out.Refits) -> str:
 
 
 def _denser(spec: Specification, model: BSVM, data: Data) -> Specification:
-    """:return: `spec` with more inducing points, if M may grow; else those of the model."""
+    """:return: `spec` with more inducing points if M may grow, else with the model's points."""
     if not spec.grow:
         return spec._replace(Z=_inducing_points(model))
     places = distinct(data[0])

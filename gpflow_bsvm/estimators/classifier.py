@@ -63,10 +63,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         on, and 25 (-6 to 6) from 2000. If a class has less than 12 % of the rows, the link of
         levels is "stationary", unless held-out rows prefer the integral: see `LevelHinge`.
     :param penalty: slope of the loss. "auto" chooses it together with the loss: from 1 to 32 for 17
-        levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". A hinge
-        that loss="auto" compares with levels has penalty 16. If a hinge of penalty 16 is chosen,
-        the final model also tries penalty 64 (and, if its lengthscales are not learned, .8 of
-        them), and keeps it under the same rule, by leave-one-out densities.
+        levels (in proportion higher for more levels), or from 1 to 16 for loss="hinge". If
+        loss="auto" compares levels with a hinge, the hinge has penalty 16. If a hinge of penalty 16
+        is chosen, penalty 64 is tried at the end (if the lengthscales are not learned, also with .8
+        times these), and kept if leave-one-out densities prefer it by the same rule.
     :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
@@ -74,12 +74,12 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         of one function with learned thresholds (`Ordinal`). Labels must then be numbers, an
         ordered pandas Categorical or a Polars Enum.
     :param learn_kernel: learn the kernel's trainable parameters with `VEM` on a quarter of the
-        rows, but at least 2000 (with many classes or inducing points 1000) and at most 5000. It is
-        learned again if held-out rows select another loss or, with more than 1700 rows, another
-        penalty. If they prefer it, a default kernel keeps its initial, equal lengthscales. Then all
-        lengthscales are multiplied by a factor that held-out rows determine. False: use the kernel
-        as it is. The default kernel is then a squared exponential of variance 4, whose lengthscale
-        is 0.75 times the median distance between inducing points.
+        rows, but at least 2000 (with many classes or inducing points 1000) and at most 5000. The
+        kernel is learned again if held-out rows select another loss or, with more than 1700 rows,
+        another penalty. A default kernel keeps its initial, equal lengthscales if held-out rows
+        prefer these. Finally, all lengthscales are multiplied by a factor that held-out rows
+        determine. False: use the kernel as it is. The default kernel is then a squared exponential
+        of variance 4, whose lengthscale is 0.75 times the median distance between inducing points.
     :param calibrate: fit scale and offset of the link (for several classes, a temperature) to
         leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge. For levels
         with several classes, a learned kernel and fewer than 1000 rows, fit a temperature on
@@ -91,27 +91,27 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
     :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: the
         algorithm of `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1, or, if it has only
-        two values, to values that are 2 apart. With kernel=None, of very skewed features (ten or
-        more values, skewness above 3 or below -3) logarithms are taken, on both sides of the
-        median. Sparse features are only scaled, so probabilities differ from those of the same
+        two values, to values that are 2 apart. With kernel=None, logarithms are taken of very
+        skewed features (ten or more values, skewness above 3 or below -3), on both sides of the
+        median. Sparse features are only scaled, so probabilities differ from a fit to the same
         rows as an array. Columns stay unscaled if the kernel uses them as codes (`Coregion`, or a
         custom kernel that truncates or compares values). Periods of `Periodic`, locations and
-        steepness of `ChangePoints`, and bounds of GPflow's hierarchical kernels are in units of X,
-        all lengthscales in those of the scaled columns.
-    :param impute: replace NaN by the column's median (codes: by the most frequent one), and append
+        steepness of `ChangePoints`, and bounds of GPflow's hierarchical kernels are in units of X;
+        lengthscales are in units of the scaled columns.
+    :param impute: replace NaN by the column's median (codes: by the most frequent code), and append
         an indicator column for each column with NaN in training. Rows must be in memory.
     :param class_weight: {label: weight}, or "balanced", which gives every class the same total
         weight (except for classes without weight). Either multiplies `sample_weight`.
     :param random_state: seed for drawing rows: to learn the kernel (see `learn_kernel`), and to
         sample more than 20 000 rows not in memory. A fit also depends slightly on the order and
         signs of columns and on constant columns, through k-means, the kernel's prior and the start
-        of its search. With few rows, this changes probabilities by a few hundredths; a few of them
-        by up to .2, if held-out rows then select another penalty.
+        of its search. With few rows, probabilities change by a few hundredths; a few change by up
+        to .2 if held-out rows then select another penalty.
     :param chunk_rows: number of rows per chunk in predictions; None: as many as memory allows.
     :param verbose: show the current stage of the fit in one line.
     :ivar classes_: all labels, even of rows with weight 0, sorted: the columns of `predict_proba`.
     :ivar order_: the same labels in the user's order, if multi_class="ordinal" or a source of rows
-        has one; else sorted.
+        gives an order; else sorted.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: places in `order_`
         if it is `Ordinal`, else in `classes_`. Its methods need `as_model_sees(X)`; functions of
         `gpflow_bsvm.prediction` take the classifier and X.
@@ -119,10 +119,10 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         `feature_importances_` and, with a linear kernel, `coef_` and `intercept_`.
     :ivar loss_: "levels" or "hinge".
     :ivar penalty_: the chosen slope of the loss.
-    :ivar scaler_: the fitted scaler, scikit-learn's `StandardScaler` with the logarithms of
-        skewed columns, or None.
-    :ivar history_: the `gpflow_bsvm.inference.History` of learning the kernel; of fitting q if the
-        kernel is not learned, if only a sample of the rows fits into memory, or in `partial_fit`.
+    :ivar scaler_: the fitted scaler, scikit-learn's `StandardScaler` with logarithms of skewed
+        columns, or None.
+    :ivar history_: the `gpflow_bsvm.inference.History` of learning the kernel; of fitting q if no
+        kernel is learned, if more than 20 000 rows are read piece by piece, or in `partial_fit`.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
@@ -160,12 +160,12 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
         :param classes: all labels (if ordinal: in order, unless y is an ordered Categorical); None:
-            those in the first call. If a class has no rows yet, the model learns only that earlier
-            rows do not belong to it. (If rows are read piece by piece, the first must include all
-            classes.) A warning says if all rows are of one class: nothing can then be learned.
+            the labels in the first call. If a class has no rows yet, the model learns only that
+            earlier rows do not belong to it. (If rows are read piece by piece, the first call must
+            include all classes.) Rows of one class teach nothing: a warning appears.
         :param sample_weight: [N], as in `fit`; rows read piece by piece include their weights.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
-        :raise ValueError: as in `fit`; for labels, classes or columns unlike those in the first
+        :raise ValueError: as in `fit`; for labels, classes or columns that differ from the first
             call; for class_weight="balanced", which needs all rows.
         """
         if isinstance(self.class_weight, str):
@@ -195,8 +195,8 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         several = len(self.classes_) > 2 and self.loss != "levels"
         if several and self.bound != "exact" and self.multi_class == "crammer_singer":
             raise ValueError(
-                f"the hinge of Crammer and Singer has no bound {self.bound!r} here: use "
-                'multi_class="ovr" or loss="levels", or leave bound at "exact"'
+                f'multi_class="crammer_singer" needs bound="exact", got {self.bound!r}: use this '
+                'bound, or multi_class="ovr" or loss="levels"'
             )
         spec = specify(self, seed)._replace(
             num_classes=len(self.classes_),
@@ -243,7 +243,7 @@ class BSVMClassifier(Scored, ClassifierMixin, BSVMEstimator):
         return X, y
 
     def _learn_order(self, order: AnyNDArray) -> None:
-        """Store labels that are in the user's order; only `Ordinal` needs it."""
+        """Store the labels in the user's order; only `Ordinal` needs this order."""
         self.order_ = order
         self.classes_ = np.sort(order)
         self._numbered = order if self._ordinal and len(order) > 2 else self.classes_

@@ -25,7 +25,7 @@ from .scaling import ColumnScaler, shift_and_scale
 
 #: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
-#: Attributes of GPflow's kernels with constants in units of X.
+#: Attributes of GPflow's kernels that hold constants in units of X.
 _IN_UNITS = {"period", "locations", "_feature_dims"}
 #: Number of rows used to detect columns of codes.
 _ROWS = 20
@@ -65,7 +65,7 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
 
 def _codes(kernel: Kernel, X: AnyNDArray) -> list[int]:
     """:return: the columns that a kernel uses as codes."""
-    # Smooth kernels have no slope at equal rows, equality tests none at nearby rows: test both.
+    # At equal rows smooth kernels have no slope; at nearby rows, tests of equality have none.
     flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     return [column for column in np.flatnonzero(flat).tolist() if _depends(kernel, X, column)]
 
@@ -103,7 +103,7 @@ def _added(fill: AnyNDArray | None) -> str:
 
 
 def on_scaled_columns(kernel: Kernel, scaler: ColumnScaler | None) -> Kernel:
-    """:return: a copy of a user's kernel, whose constants in units of X are converted."""
+    """:return: a copy of a user's kernel, with constants in units of the scaled columns."""
     kernel = copied(kernel)
     if scaler is None:
         return kernel
@@ -121,7 +121,7 @@ def on_scaled_columns(kernel: Kernel, scaler: ColumnScaler | None) -> Kernel:
         elif not isinstance(part, Combination) and not hasattr(part, "learned_weights"):
             for inside in (p for p in part.submodules if _IN_UNITS & vars(p).keys()):
                 names = f"{type(inside).__name__} inside of {type(part).__name__}"
-                warn(f"{names} sees scaled columns, in other units than X: use standardize=False")
+                warn(f"{names} uses scaled columns, in other units than X: use standardize=False")
     return kernel
 
 
@@ -135,7 +135,7 @@ def _moved(old: Parameter, shift: Any, factor: Any) -> Parameter:
 
 
 class Scored:
-    """A mixin before scikit-learn's, whose `score` needs labels in memory."""
+    """A mixin, listed before scikit-learn's mixin; its `score` needs labels in memory."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """
@@ -146,7 +146,7 @@ class Scored:
         """
         if y is None:
             raise ValueError(
-                "score needs y, the labels of X, also if X are files: give score(X, y), or use "
+                "score needs y, the labels of X, even if X are files: give score(X, y), or use "
                 "gpflow_bsvm.prediction.predict_log_density(estimator, rows), which reads labels"
             )
         refuse_lazy(y=y)
@@ -175,10 +175,10 @@ class Attributes:
     @property
     def lengthscales_(self) -> AnyNDArray:
         """
-        :return: [D], the lengthscale of each column, in standard deviations of the column (of the
-            transformed column if it is skewed, see `standardize`; without that, in the column's own
-            units). If several parts of the kernel use the column, it is the shortest lengthscale;
-            if none does, it is infinity.
+        :return: [D], the lengthscale of each column, in units of the scaled column (see
+            `standardize`); without standardization, in the column's own units. If several parts of
+            the kernel use the column, the entry is the shortest of their lengthscales; if no part
+            does, it is infinity.
         """
         check_is_fitted(self)
         found = np.full(self._num_columns, np.inf)
@@ -190,10 +190,10 @@ class Attributes:
     def feature_importances_(self) -> AnyNDArray:
         """
         :return: [D], 1 / l_d / sum_d' 1 / l_d' for the `lengthscales_` l: the expected slope of f
-            along a column, per standard deviation of the column. It is not the column's
-            contribution to predictions. The kernel needs a lengthscale for each column, or parts
-            that use different columns. A warning says if all are equal because the kernel was not
-            learned.
+            along a column, in units as in `lengthscales_`. This is not the column's contribution to
+            predictions. The kernel needs a lengthscale for each column, or parts that use different
+            columns. If all importances are equal because the kernel was not learned, a warning
+            appears.
         """
         check_is_fitted(self)
         D = self._num_columns
@@ -210,17 +210,18 @@ class Attributes:
     @property
     def coef_(self) -> AnyNDArray:
         """
-        :return: [1, D], or [C, D] for several classes (unless ordinal): coefficients of the mean of
-            f (of y in a regressor) on the unscaled columns of X. For two classes, a positive one
-            favors `classes_[1]`. The kernel must be "linear", `Linear` or `Linear` + `Constant`.
+        :return: [1, D], or [C, D] for several classes (unless ordinal): coefficients of the
+            unscaled columns in the mean of f (in a regressor, of y). For two classes, a positive
+            coefficient favors `classes_[1]`. The kernel must be "linear", `Linear` or `Linear` +
+            `Constant`.
         """
         return self._line[0]
 
     @property
     def intercept_(self) -> AnyNDArray:
         """
-        :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). For a hinge with two
-            classes, f is scaled and shifted by the calibrated link: the class changes at 0.
+        :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (in a regressor, of y). For a
+            hinge with two classes, the calibrated link scales and shifts f: the class changes at 0.
         """
         return self._line[1]
 
@@ -249,7 +250,7 @@ class Attributes:
 
     @property
     def _num_columns(self) -> int:
-        """:return: the number of columns of the model's X, including those added by `impute`."""
+        """:return: the number of columns of the model's X, including columns from `impute`."""
         fill = getattr(self, "fill_", None)
         return self.n_features_in_ + (0 if fill is None else int(fill[1].sum()))
 

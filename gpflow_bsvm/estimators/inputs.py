@@ -20,7 +20,7 @@ from .specification import Data
 
 #: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
-#: A row determines scales and noise alone if it outweighs all others together by this factor.
+#: A row alone determines scales and noise if its weight is this many times the sum of all others.
 LONE_WEIGHT = 100
 #: Beginnings of the names of types of dates and times.
 _TIMES = ("date", "time", "duration", "period")
@@ -30,9 +30,9 @@ MERGE_ROWS = 20_000
 
 def _as_sklearn_reads(X: Any, fitted: Any = ()) -> Any:
     """
-    :return: X, with NaN in place of masked values, and of pandas.NA in object columns; and with
-        strings for column names such as (2020, "May"), because scikit-learn compares only strings
-        with those `fitted` (see `names_of`).
+    :return: X, where NaN replaces masked values (and pandas.NA in object columns), and strings
+        replace column names such as (2020, "May"): scikit-learn compares names with the names
+        `fitted` only if they are strings (see `names_of`).
     """
     if not hasattr(X, "iloc") or X.ndim != 2:
         objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
@@ -50,10 +50,10 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
     :return: the result of `validate_data`; its errors about NaN, infinity and words get advice.
     :raise ValueError: also for dates and periods, because their unit as numbers is arbitrary.
     """
-    X = getattr(X, "to_native", lambda: X)()  # of Narwhals
-    X = X.to_pandas() if type(X).__name__ == "RecordBatch" else X  # scikit-learn sees no names
+    X = getattr(X, "to_native", lambda: X)()  # a frame of Narwhals
+    X = X.to_pandas() if type(X).__name__ == "RecordBatch" else X  # scikit-learn ignores its names
     kinds: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
-    kinds = getattr(getattr(X, "schema", None), "types", kinds)  # of a table of PyArrow
+    kinds = getattr(getattr(X, "schema", None), "types", kinds)  # a PyArrow table
     if any(str(kind).lower().startswith(_TIMES) for kind in np.atleast_1d(kinds)):
         raise ValueError(
             "X must hold numbers, got dates or times: convert them, for instance to days by "
@@ -84,9 +84,9 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> A
 
 def repetitions(sample_weight: Any, num_rows: int, least_sum: float = 0.0) -> AnyNDArray:
     """
-    :param least_sum: weights whose sum is not larger are no shares.
-    :return: [N, 1], weights as numbers of repetitions. Weights with a sum of at most 1 are shares
-        (AdaBoost), or shares of a part of the rows (a fold): rows of positive weight get mean 1.
+    :param least_sum: weights count as shares only if their sum is above this.
+    :return: [N, 1], weights as numbers of repetitions. Weights with a sum of at most 1 are shares,
+        as in AdaBoost (below 1 in a fold): positive weights are scaled to mean 1.
     """
     weight = check_weights(sample_weight, num_rows)
     total = weight.sum()
@@ -138,8 +138,8 @@ def warn_of_weights(weight: AnyNDArray) -> None:
 
 def medians(X: AnyNDArray, weight: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
-    :return: [2, D], the replacements for missing values (the most frequent code in the kernel's
-        columns of codes), and 1 for columns that need an indicator column.
+    :return: [2, D]: replacements for missing values (medians; in the kernel's columns of codes, the
+        most frequent code), then 1 for columns that need an indicator column.
     """
     missing = np.isnan(X)
     fill = np.stack([np.zeros(X.shape[1]), missing.any(axis=0)])  # 0 if no value is known
@@ -167,8 +167,8 @@ def merge_equal(data: Data, copies: AnyNDArray) -> Data:
     """
     :param data: X [N, D], an array or SciPy's CSR; Y [N, 1]; weights [N].
     :param copies: [N], how often each row occurs.
-    :return: rows in a sorted order; equal rows are merged, except for `held_out.in_parts`. Rounding
-        then does not depend on order or repetition. Too many rows are unchanged.
+    :return: the sorted rows; equal rows are merged, or become a few parts (`held_out.in_parts`).
+        Rounding then does not depend on order or repetition. Over `MERGE_ROWS` rows are unchanged.
     """
     X, Y, weight = data
     if X.shape[0] > MERGE_ROWS:

@@ -16,7 +16,8 @@ from ..tables.paths import listed
 
 #: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
-#: Numbers are probably not classes if more than this many, and this share of rows, are distinct.
+#: Numbers are probably not classes if there are more distinct numbers than MANY_CLASSES, and than
+#: MANY_PER_ROW times the rows.
 MANY_CLASSES = 20
 MANY_PER_ROW = 0.1
 
@@ -44,7 +45,7 @@ def check_known(y: Any) -> None:
 
 
 def known_labels(y: Any) -> AnyNDArray:
-    """:return: [N], labels as in a fit; raises as `check_known`, and if there are none."""
+    """:return: [N], labels as a fit uses them; raises ValueError for None, and as `check_known`."""
     if y is None:
         raise ValueError("labels are needed: give a pair (X, y)")
     check_known(y)
@@ -53,10 +54,10 @@ def known_labels(y: Any) -> AnyNDArray:
 
 def with_numpy_type(y: Any) -> Any:
     """
-    :return: y in memory, with NumPy's integers or truth values in place of pandas' nullable types
-        and categories, which scikit-learn converts to floats: True to 1.0, large integers to their
-        neighbors. A list that NumPy would change becomes objects: strings beside other labels,
-        members of a string enumeration, or integers that floats do not hold.
+    :return: y in memory, where NumPy's integers or truth values replace pandas' nullable types and
+        categories. (scikit-learn would convert these to floats: True to 1.0, large integers to
+        their neighbors.) A list that NumPy would change becomes an array of objects: strings beside
+        other labels, members of a string enumeration, or integers too large for floats.
     """
     if hasattr(y, "__dask_graph__"):
         y = y.compute()
@@ -77,7 +78,8 @@ def with_numpy_type(y: Any) -> Any:
 
 def told_classes(classes: Any, in_order: bool, y: Any = None) -> AnyNDArray:
     """
-    :param in_order: keep the order of the categories of `classes` or y, or of the list; else sort.
+    :param in_order: True: in the order of the categories of `classes` or y, else of the list;
+        False: sorted.
     :return: [C], the labels in a user's list of classes.
     :raise ValueError: for missing labels; and as in `class_list`.
     """
@@ -131,7 +133,7 @@ def check_order(classes: AnyNDArray, advice: str) -> None:
 
 
 def stated_order(y: Any) -> AnyNDArray | None:
-    """:return: categories, in order, of an ordered pandas Categorical or a Polars Enum, or None."""
+    """:return: the categories of an ordered pandas Categorical or a Polars Enum, else None."""
     y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") else y
     dtype: Any = getattr(y, "dtype", None)
     ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
@@ -205,7 +207,7 @@ def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
 
 
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
-    """:return: [C], the labels for the class numbers; a source may define them."""
+    """:return: [C], the source's names of these class numbers; without names, the numbers."""
     names = getattr(rows, "classes", None)
     whole = values.astype(np.int64)
     if names is None:
@@ -215,12 +217,12 @@ def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
                 "labels are equal: number the classes 0, 1, ..."
             )
         return whole
-    given = np.asarray(names)  # integers beyond 2^63 are floats, which may be equal
+    given = np.asarray(names)  # integers beyond 2^63 become floats, which may be equal
     return (given if given.tolist() == [*names] else np.array([*names], object))[whole]
 
 
 def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
-    """:return: [C], the label of each class in the rows; -1 for classes without a label."""
+    """:return: [C], the number of each class in the source; -1 if the source lacks the class."""
     names = getattr(rows, "classes", None)
     if names is None and classes.dtype.kind not in "fiub":
         raise ValueError(
@@ -239,18 +241,18 @@ def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
 
 def told_weights(class_weight: Any, classes: AnyNDArray) -> AnyNDArray:
     """
-    :return: [C], the weights of classes; 1 if not told. (scikit-learn would look for the number 1
-        if a label is "1" or "01".)
-    :raise ValueError: if some classes have no weight, and some weights no class; or if a weight is
-        not a number.
+    :return: [C], the weights of classes; 1 for a class without a given weight. (scikit-learn would
+        look for the number 1 if a label is "1" or "01".)
+    :raise ValueError: if some classes have no weight although some weights belong to no class, or
+        if a weight is not a number.
     """
     if classes.dtype.kind in "mM":  # the keys may be dates of Python or pandas
         class_weight = dict(zip(np.array([*class_weight], classes.dtype), class_weight.values()))
     lost = [name for name in classes if name not in class_weight]
     if lost and len(classes) - len(lost) != len(class_weight):
         raise ValueError(
-            f"class_weight has {[*class_weight]}, but the classes are {classes.tolist()}: give "
-            "classes as they are in y"
+            f"class_weight has {[*class_weight]}, but the classes are {classes.tolist()}: write "
+            "its keys as the labels are in y"
         )
     try:
         weights = np.array([class_weight.get(name, 1.0) for name in classes], float)

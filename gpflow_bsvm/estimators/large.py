@@ -40,15 +40,16 @@ SAMPLE_ROWS = 20_000
 
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
-    :return: a reader of rows with their labels; None for arrays in memory.
-    :raise TypeError: for a query of Polars.
-    :raise ValueError: if labels or weights are given although the source includes them.
+    :return: rows with their labels; None for arrays in memory; a path, which later checks refuse.
+    :raise TypeError: for a query of Polars, DuckDB or Spark.
+    :raise ValueError: for labels or weights beside a reader, dataset or data frame, which must
+        include them.
     """
     refuse_lazy(X=X, y=y, sample_weight=sample_weight)
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
     if not isinstance(X, (Reader, Source, tf.data.Dataset)):
-        return X if isinstance(X, str | PathLike) else None  # paths are refused
+        return X if isinstance(X, str | PathLike) else None  # a path is refused later
     if y is not None or sample_weight is not None:
         raise ValueError(
             "labels and weights must come with the rows if these are read piece by piece (for "
@@ -61,7 +62,7 @@ class Rows(NamedTuple):
     """Checks rows before a model exists."""
 
     labelled: bool = True
-    num_columns: int | None = None  #: required columns of X, if known
+    num_columns: int | None = None  #: required number of columns of X, if known
     names: AnyNDArray | None = None  #: their names in training, if known
 
     def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
@@ -85,7 +86,7 @@ class Rows(NamedTuple):
         """Do nothing, because `survey` checks all labels."""
 
     def _check_names(self, where: Origin) -> None:
-        """As scikit-learn does for data frames, warn if only X or only training has names."""
+        """Compare names; as in scikit-learn, warn if only X or only training has names."""
         known = () if self.names is None else (*self.names,)
         given = names_of(where.columns, self.names) or ()
         if known and given and known != given:
@@ -102,9 +103,9 @@ class Rows(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """Statistics of some rows; `_merged` adds them."""
+    """Statistics of some rows; `_merged` combines several of these."""
 
-    values: AnyNDArray  #: [C], labels as the source has them, sorted
+    values: AnyNDArray  #: [C], the labels in the source, sorted
     counts: AnyNDArray  #: [C], rows of each label
     weights: AnyNDArray  #: [C], sums of their weights
     mean: AnyNDArray  #: [C, D], of the rows of each label
@@ -135,7 +136,7 @@ class Survey(NamedTuple):
         scaling.refuse_overflow(self.var.T, "column {} of X is so large that its variance")
         weights = (self.weights[:, None] * factors)[:, 0] / 2
         spread = np.sqrt(self.var)
-        rows = np.concatenate([self.mean - spread, self.mean + spread])  # of the same variance
+        rows = np.concatenate([self.mean - spread, self.mean + spread])  # same variance
         scaler = ColumnScaler()
         scaler.fit(rows, sample_weight=np.concatenate([weights, weights]))
         return scaler
@@ -155,25 +156,25 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
 
 def _look(seed: int, classes: bool, batch: Batch) -> Survey:
     X, Y, weight = map(np.asarray, batch)
-    y = Y[:, :1] if Y.shape[1] else np.zeros((len(X), 1))  # of rows without labels
+    y = Y[:, :1] if Y.shape[1] else np.zeros((len(X), 1))  # if rows have no labels
     label = y if classes else np.zeros_like(y)
     rows = np.column_stack([random_keys(batch, seed), label, weight, y, X])[weight[:, 0] > 0]
     counts = np.ones(len(X), int)
-    known = np.where(weight > 0, X, 0.0)  # 0 times a square that overflows would be NaN
+    known = np.where(weight > 0, X, 0.0)  # weight 0 times an infinite square would be NaN
     return _merged(Survey(label[:, 0], counts, weight[:, 0], known, np.zeros_like(known), rows))
 
 
 def _merged(*surveys: Survey) -> Survey:
     """
-    :param surveys: statistics of parts of the rows, also with an entry for each row.
-    :return: their sums; the sampled rows with the smallest keys, and a few of every label.
+    :param surveys: statistics of parts of the rows; a label may have several entries.
+    :return: one entry for each label; `kept` has the smallest keys, and a few rows of each label.
     """
     parts = Survey._make(map(np.concatenate, zip(*surveys)))
     values, index = np.unique(parts.values, return_inverse=True)
     if len(values) > MOST_CLASSES:
         raise ValueError(
-            f"there are more than {MOST_CLASSES} labels: classes are expected; is target the "
-            "right column?"
+            f"there are more than {MOST_CLASSES} labels, too many for classes: name the right "
+            "column with target=..., or use BSVMRegressor"
         )
     counts, weights = (np.bincount(index, part) for part in (parts.counts, parts.weights))
     share = parts.weights / np.where(weights > 0, weights, 1.0)[index]
@@ -225,18 +226,18 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
         every = prepared(source, estimator, encoding)
         estimator.history_ = fit_q(spec, estimator.model_, every, "q of all rows")
     estimator._found(spec, sample)
-    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
+    vars(estimator).pop("feature_names_in_", None)  # left by an earlier fit
     if names is not None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
 
 
 def _surveyed(estimator: Any, source: Any, seed: int, stages: Stages) -> Survey:
-    """:return: the survey of the rows, which also sets the source's number of rows."""
+    """:return: the survey of the rows; the source's number of rows is set from it."""
     stages.begin("rows", "looking at all rows")
     found: Survey = stages.result("survey", partial(survey, source, seed, is_classifier(estimator)))
     inputs.check_weighs(found.weights)
     source.known_rows = found.num_rows
-    if found.is_complete and stages.place("survey"):  # a stored survey must be of these rows
+    if found.is_complete and stages.place("survey"):  # the source checks its rows as it reads them
         for _ in source.chunks():
             pass
     return found
@@ -251,7 +252,7 @@ def _learn_inputs(
     data, copies = inputs.counted(X, Y, weight[:, None], encoding)
     inputs.warn_of_weights(data[2])
     data = inputs.merge_equal(data, copies)
-    if found.is_complete:  # as in memory, to the last bit: k-means enlarges rounding errors
+    if found.is_complete:  # scaled as in memory, exactly: k-means enlarges rounding errors
         scaler = scaling.make_scaler(data[0], data[2])
     else:
         scaler = found.scaler(encoding(found.values[:, None])[1])
@@ -260,7 +261,7 @@ def _learn_inputs(
 
 
 def scale_up(model: BSVM, factor: float) -> None:
-    """Change q as if each of its rows and sites occurred `factor` times."""
+    """Change q as if each row, and so its site, occurred `factor` times."""
     sums = scaled_sites(model.natural(), factor)
     model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])
 
@@ -268,9 +269,9 @@ def scale_up(model: BSVM, factor: float) -> None:
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Source:
     """
     :return: the rows as inputs for the estimator's model, with labels if `labelled`.
-    :raise ValueError: for unknown labels; while reading, for columns unlike those in the fit.
+    :raise ValueError: for unknown labels; while reading, for columns that differ from the fit.
     """
     names = getattr(estimator, "feature_names_in_", None)
     source = open_source(rows, Rows(labelled, estimator.n_features_in_, names), CHUNK_ROWS)
-    encoding = estimator._encoding(rows) if labelled else standardised  # of no labels
+    encoding = estimator._encoding(rows) if labelled else standardised  # there are no labels
     return prepared(source, estimator, encoding)

@@ -120,8 +120,8 @@ SAID = {
         "the fit has not converged: give a larger max_steps or tol with inference=..."
     ),
     "y has almost no noise": (
-        "y has almost no noise, or the kernel's variance is far larger than that of y (leave "
-        "standardize=True): error bars are rounded, predictions are not affected"
+        "y has almost no noise, or the kernel's variance is far larger than the variance of y "
+        "(leave standardize=True): error bars are rounded, predictions are not affected"
     ),
     "no step was found": (
         "no step was found that raises the bound, and the fit has not converged: leave bound and "

@@ -61,8 +61,8 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
     :ivar penalty_: and epsilon_: as given or learned, in units of 1 / y and y.
     :ivar y_center_: and y_scale_: center and scale for standardizing y: the median, and the
         standard deviation of a Gaussian with y's 5 % and 95 % quantiles; outliers hardly affect
-        either. If y's own standard deviation is much larger, and left-out rows are predicted better
-        with it, it becomes y_scale_: extreme labels are then signal, not errors.
+        these. If the standard deviation of y is much larger, and left-out rows are predicted better
+        with it as the scale, it becomes y_scale_: extreme labels are then signal, not errors.
     :ivar scaler_: and history_, seconds_, num_inducing_: as in `gpflow_bsvm.BSVMClassifier`.
     """
 
@@ -129,8 +129,8 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
         X, Y, weight = data
         unit = self._unit(data)
         self.y_scale_ *= unit
-        stages.units = {"scale of y": repr(self.y_scale_)}  # that of penalty and epsilon
-        with warnings.catch_warnings():  # `_found` has a better text
+        stages.units = {"scale of y": repr(self.y_scale_)}  # the unit of 1 / penalty and epsilon
+        with warnings.catch_warnings():  # `_found` gives a clearer warning
             warnings.filterwarnings("ignore", "the fit has learned next to nothing")
             super()._fit_arrays((X, Y / unit, weight), stages)
 
@@ -217,7 +217,7 @@ class BSVMRegressor(Scored, RegressorMixin, BSVMEstimator):
 
 
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
-    """:raise ValueError: if squares of labels overflow, or if 1 / y does for a tiny spread."""
+    """:raise ValueError: if squares of labels overflow, or if 1 / `scale`^2 does."""
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(

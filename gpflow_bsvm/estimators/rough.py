@@ -29,14 +29,14 @@ from ..models import BSVM
 
 #: The factors of a lengthscale that are tried.
 FACTORS = (0.1, 0.03)
-#: The factors that are tried before a steep loss learns a kernel. Later is too late: it makes up
-#: for a long lengthscale by a huge variance, with which a much shorter one is no better.
+#: The factors that are tried before a kernel is learned with a steep loss. Afterwards, a huge
+#: variance makes up for a long lengthscale, and a much shorter one is no better with it.
 FIRST_FACTORS = (0.3, 0.1, 0.03)
 #: Columns with fewer distinct values are skipped: f cannot be rough in them.
 FEWEST_VALUES = 10
-#: With more such columns, none is tried.
+#: With more columns to try, none is tried.
 MOST_COLUMNS = 30
-#: Number of sweeps for each lengthscale that is tried. A few sweeps choose the columns for these.
+#: Sweeps for each lengthscale that is tried. FIRST_SWEEPS select LAST_COLUMNS columns for them.
 SWEEPS = 6
 FIRST_SWEEPS = 2
 LAST_COLUMNS = 3
@@ -77,8 +77,8 @@ def shorter(
     model: BSVM, rows: ArraySource, factors: Sequence[float] = FACTORS
 ) -> tuple[gpflow.Parameter, AnyNDArray] | None:
     """
-    :return: a parameter and its lengthscales with the largest bound, one of them multiplied by one
-        of the factors; None if none raises the bound. The first factor chooses the column.
+    :return: a parameter and its new lengthscales, of which one is multiplied by the factor with the
+        largest bound; None if no factor raises the bound. The first factor chooses the column.
     """
     X = next(iter(rows.chunks())).X.numpy()
     columns = [n for n, column in enumerate(X.T) if len(np.unique(column)) >= FEWEST_VALUES]
@@ -89,7 +89,7 @@ def shorter(
     bound = bound_of(model, rows)
 
     def at(place: tuple[gpflow.Parameter, int], factor: float, sweeps: int) -> float:
-        """:return: the bound with one lengthscale multiplied; parameters are then as before."""
+        """:return: the bound with one lengthscale multiplied; parameters are restored."""
         variable = place[0].unconstrained_variable
         start = variable.numpy()
         place[0].assign(_times(*place, factor))
@@ -106,7 +106,7 @@ def shorter(
 
 
 def _times(parameter: gpflow.Parameter, column: int, factor: float) -> AnyNDArray:
-    """:return: lengthscales, with that of one column multiplied by the factor."""
+    """:return: the parameter's lengthscales, with one column's multiplied by the factor."""
     values = parameter.numpy()
     values[column] *= factor
     return np.asarray(values)
@@ -127,7 +127,7 @@ def learn_from_shorter(
     :param some: rows for the choice of a lengthscale.
     :param learn: learns the kernel, beginning with its present parameters.
     :return: the history of learning the kernel again from a shorter lengthscale; None if this does
-        not raise the bound, and then the model is as before.
+        not raise the bound: the model is then as before.
     """
     if (found := shorter(model, some)) is None:
         return None

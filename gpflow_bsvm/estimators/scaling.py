@@ -1,4 +1,4 @@
-"""Scaling of columns: by a shift and a factor and, if they are skewed, by logarithms."""
+"""Scaling of columns: a shift and a factor, and logarithms if a column is skewed."""
 
 from __future__ import annotations
 
@@ -17,34 +17,37 @@ from ..data.batch import SparseRows, digest
 from ..notices import warn
 from ..tables.paths import listed
 
-#: Quantiles of a column. The outer two should span a part of its standard deviation, unless more
-#: than a few values are several spans away (pixels at the edge of an image).
+#: Quantiles of a column. A few values determine its scale if the outer two are less than LEAST_SPAN
+#: standard deviations apart, and only a few values (unlike in pixels at an image's edge) are
+#: FAR_SPANS such spans away.
 MIDDLE = (0.05, 0.5, 0.95)
 LEAST_SPAN = 0.1
 FAR_SPANS = 10
 FEW = 0.01
 #: With fewer different floats between its smallest and its largest value, a column is rounded.
 FEWEST_STEPS = 1000
-#: A column is skewed if the skewness of these quantiles is above `MOST_SKEWNESS`, or below minus
-#: that (an exponential distribution has 2). The number of quantiles is prime, so that they are
-#: seldom at the borders between rows.
+#: A column is skewed if the skewness of these quantiles is above `MOST_SKEWNESS` or below
+#: -`MOST_SKEWNESS` (an exponential distribution has 2). The number of quantiles is prime, so that
+#: they are seldom at the borders between rows.
 LEVELS = (np.arange(499) + 0.5) / 499
 MOST_SKEWNESS = 3.0
-#: Columns of fewer values hold codes or counts, and stay as they are.
+#: Columns with fewer distinct values hold codes or counts, and are only scaled.
 FEWEST_VALUES = 10
 
 
 class ColumnScaler(StandardScaler):
     r"""
-    scikit-learn's `StandardScaler`, which also takes logarithms of skewed columns. Of these,
-    `mean_` is the median, and `scale_` is the mean distance from it. A scaled value z becomes
+    scikit-learn's `StandardScaler`, which also takes logarithms of skewed columns. For a skewed
+    column, `mean_` is the median, and `scale_` the mean distance from the median. A scaled value z
+    of such a column becomes
 
         (sign(z) log(1 + |z|) - m) / s.
 
-    Unlike a power below 0, this keeps values of the tail apart, and far rows far from all others.
+    Power transforms make many columns more symmetric, but a power below 0 is bounded: all values
+    far out become nearly equal.
 
-    :ivar logs_: [2, D], m and s of each column; s = 0 for a column that is not skewed. None: no
-        column is.
+    :ivar logs_: [2, D], m and s of each column; s = 0 if a column is not skewed. None: no column is
+        skewed.
     """
 
     logs_: AnyNDArray | None = None
@@ -69,7 +72,7 @@ class ColumnScaler(StandardScaler):
         self.logs_[:, at] = logs.mean(axis=0), logs.std(axis=0)
 
     def symmetric(self, Z: Any) -> Any:
-        """:return: scaled rows, [N, D], as the model sees them."""
+        """:return: [N, D], the model's input for scaled rows."""
         if self.logs_ is None:
             return Z
         at = self.logs_[1] > 0
@@ -79,11 +82,11 @@ class ColumnScaler(StandardScaler):
         return Z
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
-        """:return: X as the model sees it, as in scikit-learn."""
+        """:return: X as the model's input; arguments are as in scikit-learn."""
         return self.symmetric(super().transform(X, copy=copy))
 
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
-        """:return: rows of the model in units of the columns, as in scikit-learn."""
+        """:return: the model's input in units of the columns; arguments are as in scikit-learn."""
         if self.logs_ is not None:
             X = np.array(X)
             at = self.logs_[1] > 0
@@ -116,11 +119,11 @@ def shift_and_scale(scaler: ColumnScaler | None, D: int) -> tuple[AnyNDArray, An
     zeros = np.zeros(D)
     if scaler is None:
         return zeros, zeros + 1
-    return scaler.mean_ if scaler.with_mean else zeros, scaler.scale_  # sparse: scaled only
+    return scaler.mean_ if scaler.with_mean else zeros, scaler.scale_  # sparse X is only scaled
 
 
 def model_input(scaler: ColumnScaler | None, X: tf.Tensor) -> tf.Tensor:
-    """:return: [N, D], X as the model sees it, differentiable."""
+    """:return: [N, D], X as the model's input, differentiable."""
     shift, scale = (tf.constant(part, X.dtype) for part in shift_and_scale(scaler, X.shape[1]))
     Z = (X - shift) / scale
     if scaler is None or scaler.logs_ is None:
@@ -170,8 +173,8 @@ def make_scaler(X: Any, weight: AnyNDArray) -> ColumnScaler:
 
 def scale_two_values(scaler: StandardScaler, X: Any) -> None:
     """
-    Let `scaler` put the two values of a column (of a sparse column, 0 and another) 2 apart, as if
-    both were equally frequent. In its own deviations, a rare code is far from all other rows.
+    Let `scaler` put the two values of a column (of a sparse column, 0 and another value) 2 apart,
+    as if equally frequent. In standard deviations, a rare value would be far from all other rows.
 
     :param X: [N, D], an array or SciPy's CSR.
     """
@@ -202,7 +205,7 @@ def warn_of_offsets(X: AnyNDArray, name: str = "X") -> None:
 
 def warn_of_extremes(X: Any, Z: Any, names: Any = None) -> None:
     """
-    Warn if a few values determine a column's deviation, which scales the rest to a point.
+    Warn if a few values determine a column's deviation, so that all others become nearly equal.
 
     :param X: [N, D], rows; Z: the same rows, scaled.
     """

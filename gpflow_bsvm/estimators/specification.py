@@ -38,22 +38,22 @@ DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
 
 #: The least `penalty` of the kernel's priors in regression: wide, because the normalized evidence
-#: determines the kernel better than a hinge's does. The value beats 1 on most of 17 data sets. From
-#: .4 columns per row on, wide priors overfit, so the penalty is the ratio's square, up to 1.
+#: determines the kernel better than a hinge's evidence. The value is better than 1 on most of 17
+#: data sets. From .4 columns per row on, wide priors overfit: the penalty is (D / N)^2, up to 1.
 PRIOR_OF_NUMBERS = 0.16
-#: The median of their lengthscales, in units of sqrt(D): many functions are nearly linear. But they
-#: start at sqrt(D), because from longer ones, learning may end in a local optimum.
+#: The median of these lengthscales, in units of sqrt(D): many functions are nearly linear. Learning
+#: starts at sqrt(D), because from longer lengthscales it may end in a local optimum.
 LENGTHSCALE_OF_NUMBERS = 3.0
 
-#: Neighboring levels of probability are half a unit of logit t apart. At the outermost level, the
-#: rarer label is expected in this many rows, because rows cannot locate more extreme levels. It
-#: stays within these limits, rounded so that fits share graphs. Predictions keep as far from 0 and
-#: 1.
+#: Neighboring levels t are LEVEL_SPACING apart in logit t. At the outermost level, the rarer label
+#: is expected in ROWS_AT_LAST rows, because rows cannot locate more extreme levels. This level's
+#: logit is rounded, so that fits share graphs, and stays within the limits below. Predictions keep
+#: as far from 0 and 1.
 LEVEL_SPACING = 0.5
 ROWS_AT_LAST = 8.0
 LEAST_OUTERMOST = 4
 MOST_OUTERMOST = 6
-#: Penalties of levels are given for this number of levels. With more levels they grow in
+#: Penalties of levels are given for this number of levels. With more levels, penalties grow in
 #: proportion, so that each level has the same weight.
 NUM_LEVELS = 17
 
@@ -121,7 +121,7 @@ class Specification(NamedTuple):
 
     @property
     def prior_penalty(self) -> float:
-        """:return: the penalty that the priors assume; for levels, the penalty for 17 levels."""
+        """:return: the penalty that the priors assume; for levels, the equivalent for 17 levels."""
         part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
         return part * self.penalty
 
@@ -159,7 +159,7 @@ def levels_for(num_rows: float) -> Levels:
 def link_for(data: Data, num_classes: int) -> str:
     """
     :return: the link of levels for these rows, see `LevelHinge`: "integral" unless a class is rare.
-        If a class has no rows, as in the first batch of a stream, frequencies are unknown.
+        A class without rows, as in the first batch of a stream, does not count as rare.
     """
     _, Y, weight = data
     counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
@@ -201,7 +201,7 @@ def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
 
 
 def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
-    """:return: inducing points; for a linear f the rows, or None if rows outnumber weights."""
+    """:return: inducing points; for a linear f distinct rows, or None if N > D."""
     if spec.linear:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
     if spec.Z is not None:
@@ -223,13 +223,13 @@ def centres(spec: Specification, X: AnyNDArray, number: int, max_iter: int = 20)
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:
-    """:return: candidates for inducing points, independent of order and repetition of rows."""
+    """:return: candidates for inducing points: sorted distinct rows; X if N > `SUBSAMPLE`."""
     return np.unique(X, axis=0) if len(X) <= inducing_points.SUBSAMPLE else X
 
 
 def _default_kernel(spec: Specification, X: AnyNDArray, Z: Any) -> Kernel:
     num_features = X.shape[1]
-    if spec.linear:  # the initial variance of f equals that of the other default
+    if spec.linear:  # f has the same initial variance as with the other default
         variance = VARIANCE / (num_features + 1)
         kernel = WeightKernel(num_features, variance)
         kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.prior_penalty**0.5)
@@ -244,7 +244,7 @@ def _default_kernel(spec: Specification, X: AnyNDArray, Z: Any) -> Kernel:
 
 
 def _kernel_of_numbers(num_features: int, num_rows: int) -> Kernel:
-    """:return: the default kernel of regression, whose priors are wide and long."""
+    """:return: the default kernel of regression, with wide priors and a long median lengthscale."""
     penalty = min(1.0, max(PRIOR_OF_NUMBERS, (num_features / num_rows) ** 2))
     kernel = cast(Sum, default_kernel(num_features, penalty=penalty))
     median = LENGTHSCALE_OF_NUMBERS * num_features**0.5

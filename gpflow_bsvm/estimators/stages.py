@@ -1,4 +1,4 @@
-"""The stages of an estimator's fit, shown, timed, and stored so that another process goes on."""
+"""The stages of an estimator's fit: shown, timed, and stored so that another process can go on."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Stages(tqdm):
     def result(self, name: str, find: Callable[[], Any]) -> Any:
         """
         :param find: the stage, a function that returns numbers, strings and arrays, also nested.
-        :return: its result, computed now or stored by an earlier process.
+        :return: the result of the stage, computed now or stored by an earlier process.
         :raise ValueError: if the stored result belongs to another fit.
         """
         if self._directory is None:

@@ -38,8 +38,8 @@ LEARN_PART = 0.25
 MOST_LEARN_ROWS = 5_000
 FEWEST_LEARN_ROWS = 1_000
 LEARN_WORK = 5e8
-#: While each of D lengthscales is tried, rows * D L M^2 stays below LEARN_WORK / ROUGH_PART, except
-#: for this minimum of rows.
+#: While each of D lengthscales is tried, rows * D L M^2 stays below LEARN_WORK / ROUGH_PART, unless
+#: there are fewer than FEWEST_ROUGH_ROWS rows.
 ROUGH_PART = 2
 FEWEST_ROUGH_ROWS = 300
 #: The assumed share of an ordered class without rows, for the initial thresholds.
@@ -48,13 +48,13 @@ NO_ROWS = 1e-3
 #: center. This hardly changes f, because the slope of the loss is the same there. Without clipping,
 #: a few errors of a thousand deviations would raise the noise of all rows.
 REACH = 10.0
-#: A kernel is learned with fewer inducing points if at most this fraction is needed. It is learned
-#: again if the new kernel distinguishes more points than before by this factor.
+#: A kernel is learned with fewer inducing points if it distinguishes at most this fraction. It is
+#: learned again if the new kernel distinguishes MORE_POINTS times as many as before.
 MOST_POINTS = 0.75
 MORE_POINTS = 1.3
 UNEXPLAINED = 1e-2
-#: In regression, a kernel is also learned again with AGAIN times as many inducing points, if these
-#: raise the bound by WORTH_LEARNING nats per row, and while rows * L M^2 stays below AGAIN_WORK.
+#: In regression, a kernel is learned again with up to AGAIN times as many inducing points (rows * L
+#: M^2 stays below AGAIN_WORK), as long as these raise the bound by WORTH_LEARNING nats per row.
 AGAIN = 2
 WORTH_LEARNING = 0.03
 AGAIN_WORK = 2.5e8
@@ -64,17 +64,17 @@ FAR = 1e3
 RARE_ROWS = 20
 
 #: M grows by this factor (at least by LEAST_GROWTH) while the leave-one-out density improves by the
-#: fraction LEAST_GAIN. These are the limits of M and of the work of a sweep (N L M^2).
+#: fraction LEAST_GAIN. MOST_INDUCING limits M, GROWTH_WORK the work of a sweep (N L M^2).
 GROWTH = 3
 LEAST_GROWTH = 1.25
 LEAST_GAIN = 0.01
 MOST_INDUCING = 1000
 GROWTH_WORK = 5e9
-#: At the end, a hinge with this multiple of the penalty is tried: only with all inducing points can
-#: f be as steep. A kernel that is not learned is also tried with this part of its lengthscale.
+#: At the end, STEEPER times a hinge's penalty is tried: only with all inducing points can f be this
+#: steep. If the kernel is not learned, SHORTER times its lengthscale is also tried.
 STEEPER = 4.0
 SHORTER = 0.8
-#: Number of Lloyd iterations if there are many points, which are dense anyway.
+#: Number of Lloyd iterations while M grows: the many points are dense anyway.
 _ITERATIONS = 5
 
 
@@ -82,7 +82,7 @@ class InitialModel(NamedTuple):
     """A model before the fit of q to all rows."""
 
     model: BSVM
-    history: History | None  #: of learning the kernel, if learned
+    history: History | None  #: of learning the kernel; None if it was not learned
 
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
@@ -198,7 +198,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
 
 @contextlib.contextmanager
 def _fits_of_q_warn() -> Iterator[None]:
-    """Give no warnings that the later fits of q give themselves."""
+    """Suppress warnings that the later fits of q would repeat."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "most y are")
@@ -241,9 +241,10 @@ def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
 
 def told_apart(kernel: Kernel, Z: AnyNDArray) -> AnyNDArray:
     """
-    :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
-        They leave `UNEXPLAINED` of the prior variances at Z unexplained, at half the lengthscales
-        (at twice Z), because learning may halve them.
+    :return: the inducing points that the kernel distinguishes, in the order of Z, by greedy
+        conditional variance (Burt et al. 2020). All but the fraction `UNEXPLAINED` of the prior
+        variances at Z is explained, even with halved lengthscales (doubled Z): learning may halve
+        them.
     """
     if np.abs(Z).max() > FAR:
         return Z
@@ -255,7 +256,7 @@ def told_apart(kernel: Kernel, Z: AnyNDArray) -> AnyNDArray:
 
 
 def opened(model: BSVM, data: Data) -> ArraySource:
-    """:return: the checked rows; a class may be absent."""
+    """:return: a source of rows that were already checked; a class may be absent."""
     X, Y, weight = data
     return ArraySource(X, Y, weight[:, None], chunk_rows(model))
 
@@ -264,7 +265,7 @@ def fit_q(
     spec: Specification, model: BSVM, rows: Source, name: str = "", kind: str = "q"
 ) -> History:
     """
-    Fit q with the current kernel, then the link.
+    Fit q with the current kernel, then the link if `spec.calibrates` (unless q is the prior).
 
     :param name: the name of the stored stage; "": a name with the number of points.
     :param kind: the kind of the stage, see `Stages.begin`.
@@ -275,7 +276,7 @@ def fit_q(
     run = fit if spec.inference is None else spec.inference.run
     place = stages.place(name or f"q of {number} points")
     history: History = run(model, rows, progress=stages, checkpoint=place)
-    if spec.calibrates and np.any(model.natural().h):  # no link for the prior; the fit has warned
+    if spec.calibrates and np.any(model.natural().h):  # a q equal to the prior cannot be calibrated
         stages.begin("link", "calibrating probabilities")
         calibrate(model, rows)
     return history
@@ -311,7 +312,8 @@ def steeper(
 ) -> tuple[Specification, BSVM]:
     """
     :param model: fitted to all rows.
-    :param is_learned: whether its kernel is learned; if not, a shorter lengthscale is tried, too.
+    :param is_learned: whether the model's kernel was learned; if it was not, but `spec` allows
+        learning, a shorter lengthscale is tried too.
     :return: `spec` and the model, or a model with a steeper hinge if its fit converges and its
         leave-one-out densities are worth it (`HeldOut.is_worth`).
     """

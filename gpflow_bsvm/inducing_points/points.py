@@ -129,9 +129,9 @@ def _variances(kernel: gpflow.kernels.Kernel, X: AnyNDArray, weight: AnyNDArray)
     found = np.array(kernel(X, full_cov=False), np.float64)
     if not (np.isfinite(found).all() and (weight * found > 0).any()):
         raise ValueError(
-            f"{type(kernel).__name__} needs finite variances at all rows of X, and a positive one "
-            f"at a row of positive weight, got {found.min():.3g} to {found.max():.3g}: "
-            "standardize X and check the kernel's parameters"
+            f"{type(kernel).__name__} must have finite variances at the rows of X, and a positive "
+            f"variance at a row of positive weight; they are {found.min():.3g} to "
+            f"{found.max():.3g}: standardize X and check the kernel's parameters"
         )
     return found
 
@@ -190,8 +190,8 @@ def exchange(model: SparseModel, Z: Any) -> None:
     :param model: a model with plain inducing points shared by all latent functions; changed in
         place.
     :param Z: [M, D].
-    :raise ValueError: unless Z is finite, of the right width and without duplicates; and for other
-        inducing variables.
+    :raise TypeError: see `check_exchangeable`.
+    :raise ValueError: unless Z is finite, as wide as X and without equal rows; for other variables.
     """
     check_exchangeable(model)
     Z = np.asarray(as_matrix(Z, "Z"), default_float())
@@ -256,7 +256,7 @@ def reselect(
     :param tol: see `greedy_variance`.
     :param subsample: maximum number of rows to choose from.
     :return: Z [M, D].
-    :raise ValueError: for bad data, and as in `exchange`.
+    :raise TypeError: or ValueError, for bad data, and as in `exchange`.
     """
     check_exchangeable(model)
     number = model.q_shape[1] if max_inducing is None else max_inducing

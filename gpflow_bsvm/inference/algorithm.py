@@ -34,7 +34,7 @@ class Algorithm(ABC):
     learns: ClassVar[bool] = False
     #: Whether the result depends on the initial q.
     takes_q: ClassVar[bool] = False
-    #: Whether the data are rescaled to the model's `num_data` rows.
+    #: Whether weights are scaled so that the data count as the model's `num_data` rows.
     weighs: ClassVar[bool] = True
     #: The option that extends a fit without changing its steps.
     grows: ClassVar[str] = "max_steps"
@@ -76,8 +76,8 @@ class Algorithm(ABC):
             If the model's `num_data` differs from N, the data count as a sample out of `num_data`
             rows, as in `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, only with arrays; if None, all are 1.
-        :param callback: a function of step and history, called at every record, which must not
-            change the model; if it returns True, the fit ends, see `gpflow_bsvm.deep.KeepBest`.
+        :param callback: a function of step and history, called at every record. It must not change
+            the model; if it returns True, the fit ends (see `gpflow_bsvm.deep.KeepBest`).
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
         :param progress: whether to show a progress bar; if None, only on a terminal.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in

@@ -55,7 +55,7 @@ class Ascent(NamedTuple):
     taken: tf.Tensor  #: rho of the latest step, 0 if there was none
     overshoots: tf.Tensor  #: whether steps had to be halved
     little: tf.Tensor  #: whether the latest step gained little
-    ended: tf.Tensor  #: whether no step gains more
+    ended: tf.Tensor  #: whether steps gain too little, or all fail
 
     @classmethod
     def start(cls, point: Any, rho: float = 1.0) -> Ascent:
@@ -114,15 +114,15 @@ class CAVI(Algorithm):
 
     With at least 2e5 feature entries (rows * latent functions * inducing points), large products
     are in single precision, unless this overflows or `tol` is below 1e-6. Sums over chunks, sites
-    and factorizations are always in double precision. Rounding adds a hundredth of the error that
-    the default `tol` leaves: less than 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
+    and factorizations are always in double precision. Rounding errors are a hundredth of the errors
+    from the default `tol`: below 1e-3 standard deviations in the means, and 1e-8 of the ELBO.
 
     :ivar max_steps: maximum number of sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. After halved steps, a
         further step of half the size must also gain this little. Augmented bounds need many small
         steps: moments of f may be off by 1 % by default; with `tol` = 1e-9, four digits are right.
-        `CrammerSinger` with a kernel for each class needs still more, since what all f share is
-        found slowly: by default, f was off by .2, and probabilities by .006.
+        `CrammerSinger` with a kernel for each class needs still more, since the common part of all
+        f converges slowly: by default, f was off by .2, and probabilities by .006.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 
@@ -295,7 +295,7 @@ class Sweeps(Run[SweepState, Step]):
         return ascent, tf.stack([[ascent.point.value, ascent.taken]])
 
     def resume(self, state: SweepState) -> None:
-        """See `Run`; also reads rows that have no index again, since only a pass finds new ones."""
+        """See `Run`; also rereads rows without indices, because only a pass finds changed rows."""
         super().resume(state)
         if not self._data.indexed:
             self._start()
@@ -347,8 +347,8 @@ class Streaming(CAVI):
             warn_of_new_rows(model, source)
         if self.forget and without_point(natural) is not natural:
             raise ValueError(
-                "q is a point, the mode that ECM finds, which no later row can move: fit the "
-                "earlier rows with CAVI, or set forget=0"
+                "q has no variance, as after ECM, so later rows cannot move it: fit the earlier "
+                "rows with CAVI, or set forget=0"
             )
         # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
         known = scaled_sites(natural, 0.0 if _is_as_constructed(model, natural) else self.forget)
@@ -357,9 +357,9 @@ class Streaming(CAVI):
 
 
 def _is_as_constructed(model: Model, natural: Natural) -> bool:
-    """:return: True if q(u) is still GPflow's N(0, I), which no rows imply; the prior differs."""
+    """:return: True if q(u) is still GPflow's initial N(0, I), neither prior nor fitted."""
     if np.any(natural.h):
         return False
     Lz = model.prior_factor()
-    P = tf.matmul(Lz, Lz, transpose_a=True)  # of s = Lz^-1 u, rounded otherwise than q's
+    P = tf.matmul(Lz, Lz, transpose_a=True)  # of s = Lz^-1 u; its rounding errors differ
     return bool(np.allclose(natural.P, P, atol=0.01 * np.max(P)))

@@ -1,4 +1,4 @@
-"""The pseudo-posterior's mode, the support vector machine, by expectation maximization."""
+"""Expectation maximization for the pseudo-posterior's mode, the support vector machine."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ECM(Algorithm):
 
 
 class ModePoint(NamedTuple):
-    """s, its log posterior, and the next full step."""
+    """A value of s (see `ECM`), its log posterior, and the point that a full step reaches."""
 
     s: tf.Tensor  #: [L, M]
     value: tf.Tensor  #: []

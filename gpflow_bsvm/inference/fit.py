@@ -46,7 +46,7 @@ def fit(
     affordable (up to 5e10 for rows * latent functions * inducing points^2), else with `SVI` in
     batches of 1000, for one epoch and at least 1000 steps. The same holds for finite data that are
     read piece by piece: each sweep reads them again. Arrays on disk and Parquet files store their
-    number of rows; a pass counts those of CSV files and of lists of blocks. Data that may be
+    number of rows; a pass counts the rows of CSV files and of lists of blocks. Data that may be
     endless (a `tf.data.Dataset`, or other blocks without `num_rows`) need the model's `num_data`;
     `SVI` then takes batches of 100, for one epoch, but at least 1000 and at most 5000 steps. The
     kernel does not change, even if trainable; `VEM` learns it.
@@ -83,5 +83,5 @@ def _begin(model: Model, source: Source, reports: Reports) -> None:
     place = None if reports.checkpoint is None else Path(reports.checkpoint) / "first rows"
     unseen = reports._replace(callback=None, monitor=None, checkpoint=place)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows warns
+        warnings.simplefilter("ignore")  # the fit to all rows repeats them
         CAVI().run_on(model, open_data(model, rows), History(), unseen)

@@ -178,7 +178,7 @@ class MinibatchAlgorithm(Algorithm):
     learning_rate: LearningRate = field(default_factory=RobbinsMonro)
     seed: int = 0
     record_every: int = 250
-    weighs = False  # steps scale a minibatch to all rows
+    weighs = False  # steps scale minibatches themselves
     #: Whether the algorithm's loop evaluates `Adaptive`.
     adapts: ClassVar[bool] = False
 
@@ -274,7 +274,7 @@ class MinibatchRun(Run[MinibatchState, Step]):
         num_steps, batch_size = group.index.shape
         try:
             natural, memory, rate = self._steps(state, group, self._num_data / batch_size)
-            if self._share:  # a step of size 0 centres
+            if self._share:  # a step of size 0 only centers means
                 natural, _ = compiled_natural_step(natural, natural, 0 * self._share, self._share)
             steps = state.steps + num_steps
             after = MinibatchState(natural, memory, steps, group.position, state.damping)

@@ -90,7 +90,7 @@ class ML2(MinibatchAlgorithm):
 def check_optimizer(**options: Any) -> None:
     """:raise ValueError: unless each is a positive number or a Keras optimizer without averages."""
     for name, value in options.items():
-        methods = ("apply_gradients", "build", "get_config")  # Keras's legacy ones lack `build`
+        methods = ("apply_gradients", "build", "get_config")  # legacy optimizers lack `build`
         optimizer = all(hasattr(value, method) for method in methods)
         rate = is_number(value) and 0 < value < math.inf
         if isinstance(value, type) or not (optimizer or rate):
@@ -99,7 +99,7 @@ def check_optimizer(**options: Any) -> None:
                 f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
             )
         if getattr(value, "use_ema", False):
-            raise ValueError(f"{name} has use_ema=True, but no fit uses its averages: leave it out")
+            raise ValueError(f"{name} has use_ema=True, but a fit ignores averages: leave it out")
 
 
 class Given(NamedTuple):
@@ -116,7 +116,7 @@ class Given(NamedTuple):
 
 class _Learning(MinibatchRun):
     """
-    Its memory holds the values of the learned parameters, and the state of the optimizers. Graphs
+    The `memory` of its state holds the learned parameters, and the state of the optimizers. Graphs
     update these variables in place, as Keras optimizers and stateful layers require.
     """
 

@@ -103,10 +103,10 @@ ROWS = 100
 #: rows unexplained. With .17, a stream predicted nearly as well as a fit to all rows; with .38 and
 #: more, plainly worse.
 MOST_UNKNOWN = 1 / 3
-#: In regression, half the distances of labels from predictions should be below this, in predicted
-#: deviations; they are below .7 if the model is right.
+#: In regression, half of the labels should be closer to their predictions than this, in predicted
+#: deviations; if the model is right, half of them are closer than .7.
 MOST_DISTANCE = 3.0
-#: Relative error, from rounding and jitters, of q's variance, which is computed as a difference.
+#: Error of q's variance (a difference) from rounding and jitters, relative to the prior's.
 LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
 FEWEST_POINTS = 10
@@ -117,7 +117,7 @@ _ROUNDING = 1e-6
 
 @Compiled
 def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.Tensor]:
-    """:return: the number of precisions that `sites` replaced by 0: negative ones, and NaN."""
+    """:return: the number of precisions that `sites` replaced by 0: negative values, and NaN."""
     X, Y, _ = rows.batch
     mean, variance = marginals_of_f(q, rows.features)
     _, d_var = slopes(partial(likelihood.variational_expectations, X, Y=Y), mean, variance)
@@ -251,7 +251,7 @@ def warn_of_new_rows(model: Model, source: Source) -> None:
 
 
 def _has_moved(model: Model, source: Source, q: Gaussian, is_point: bool) -> bool:
-    """Also warn if float64 cannot represent q, unless it is a point."""
+    """:return: True if f at a few rows differs from its prior; warns as `warn_of_digits`."""
     f, before = at_rows(model, source, q)
     if not is_point:
         warn_of_digits(model.likelihood, f, before)
@@ -269,11 +269,11 @@ def warn_of_digits(likelihood: Likelihood, f: Marginals, before: tf.Tensor) -> N
     )
     if isinstance(likelihood, Classification):
         rounded = "probabilities and ELBO are rounded"
-        warn(f"float64 does not hold this q: {narrow}: {rounded}; {SMALLER}")
+        warn(f"float64 does not hold this q, because {narrow}: {rounded}; {SMALLER}")
     else:
         warn(
-            "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q "
-            f"is so narrow that {narrow}: error bars and ELBO are rounded"
+            "y has almost no noise, or X is not scaled (use sklearn.preprocessing.StandardScaler), "
+            f"because {narrow}: error bars and ELBO are rounded"
         )
 
 
@@ -288,7 +288,7 @@ def _warn_of_misfit(model: Model, source: Source, q: Gaussian) -> None:
     distance = (np.abs(Y - mean) / np.sqrt(variance))[counted]
     if counted.any() and (middle := np.median(distance)) > MOST_DISTANCE:
         warn(
-            f"most y are {middle:.2g} and more predicted deviations from their predictions: give "
+            f"most y are {middle:.2g} or more predicted deviations from their predictions: give "
             "the model (y - mean) / deviation, learn kernel and likelihood with VEM, or take more "
             "steps"
         )
@@ -319,7 +319,7 @@ def _warn_of_distance(model: Model) -> None:
 
 
 def _largest_mean(model: Model, q: Gaussian) -> float:
-    """:return: the largest mean of f - m at inducing points; infinity without points or margins."""
+    """:return: the largest mean of f - m at inducing points; infinity without points or classes."""
     points = plain_points(model.prior.inducing_variable)
     if not (points and isinstance(model.likelihood, Classification)):
         return np.inf

@@ -59,12 +59,12 @@ class Run(Generic[State, Taken]):
         self.max_steps = int(options.max_steps)  # a graph takes no other whole number
 
     def steps(self) -> Iterator[Taken]:
-        """:return: an iterator that takes steps from `state` and yields accepted `Step`s."""
+        """:return: an iterator that takes steps from `state` on, and yields `Step`s or draws."""
         while (step := self.advance()) is not None:
             yield step
 
     def advance(self) -> Taken | None:
-        """Go on from `state` to the next accepted `Step`, or None if there is none."""
+        """:return: the next accepted `Step` or draws, from `state` on; None at the end."""
         raise NotImplementedError
 
     def restore(self) -> None:
@@ -249,8 +249,8 @@ class Recorder:
         most = self._run.max_steps
         if done > most:
             raise OtherFit(
-                f"the checkpoint is at step or draw {done}, but the limit is {most}: raise it to "
-                f"{done}, or give another directory"
+                f"the checkpoint is at step or draw {done}, but the limit is {most}: raise the "
+                f"limit to {done}, or give another directory"
             )
         self._run.resume(saved["state"])
         self._run.converged = saved["converged"]
@@ -280,7 +280,7 @@ class Recorder:
             self._run.restore()
         if self._callback is not None:
             answer = self._callback(self._record.latest, self._record)
-            answer = answer.numpy() if hasattr(answer, "numpy") else answer  # of a tensor
+            answer = answer.numpy() if hasattr(answer, "numpy") else answer  # a tensor
             self._stopped = isinstance(answer, bool | np.bool_) and bool(answer)
         if self._monitor is not None:
             self._monitor(self._record.latest)

@@ -158,8 +158,8 @@ class SitePoint(NamedTuple):
     """Sites of all rows, and quantities computed from them."""
 
     sites: Sites
-    fresh: Sites  #: sites at the marginals of q
-    value: Any = -math.inf  #: [], the ELBO of their q, once known
+    fresh: Sites  #: sites at the marginals of this q
+    value: Any = -math.inf  #: [], the ELBO of the q of `sites`, once known
     natural: Natural | None = None
 
 
@@ -257,7 +257,7 @@ def _weighted_sums(
 def _through_q(
     likelihood: Likelihood, prior: Prior, sums: Natural, slope: Gaussian, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: -KL, whose gradient in h and P is that of F: of -KL, plus `slope` through q."""
+    """:return: -KL, with F's gradient in h and P: the gradient of -KL, plus `slope` through q."""
     _, q = gaussian(sums, share)
     R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # zeros that only add gradients
     return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl

@@ -82,7 +82,7 @@ class Hooks(Likelihood):
     def __setattr__(self, name: str, value: Any) -> None:
         """
         :raise AttributeError: after construction, for an attribute that cannot change, and for a
-            parameter that would be replaced by anything but a parameter of valid values.
+            parameter, unless another parameter of valid values replaces it.
         :raise ValueError: for an invalid `bound`.
         """
         if name == "bound":
@@ -180,7 +180,7 @@ def check_closed_form(likelihood: Likelihood) -> None:
 
 def check_hook(likelihood: Likelihood, hook: str, instead: str = "") -> None:
     """
-    :param instead: alternatives that need no such hook, named in the error.
+    :param instead: alternatives without this hook, which the error names.
     :raise ValueError: if the likelihood lacks this hook.
     """
     if not has_hook(likelihood, hook):
@@ -289,7 +289,7 @@ class Penalized(Hooks):
     Kappa is the largest factor for which the sum of kappa L over labels is at most 1 (Gold &
     Sollich 2003, eq. 6; the remainder is the probability of no label). For C classes with loss
     max(0, 1 + max_{t != y} f_t - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2
-    penalty)). These are two cases, all classes tied and one ahead by the margin; between them, the
+    penalty)). These are the sums if all classes are tied, or one leads by the margin; between, the
     sum is convex. Kappa does not change sites or predictions, only the evidence, by a constant per
     datum.
 

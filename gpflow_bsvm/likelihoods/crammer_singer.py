@@ -109,7 +109,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         :raise ValueError: unless bound="wistuba2018".
         """
         if self.bound != "wistuba2018":
-            raise ValueError(f'only bound="wistuba2018" chooses a rival, not {self.bound!r}')
+            raise ValueError(f'hold needs bound="wistuba2018", got bound={self.bound!r}')
         hot, mean, variance = self._row(Fmu, Fvar, Y)
         return Held(self._moments(hot, mean, variance)[1], _largest_rival(hot, mean))
 

@@ -35,10 +35,10 @@ class HingeSum(Penalized):
     The pseudo-likelihood of G groups of T hinges,
 
         L(y | f) = exp(-penalty sum_gk c_k(y_g) max(0, b_gk)),
-        b_gk = a_k(y_g) - s_k(y_g) h_gk,    h_gk = b_k + sum_q W_kq f_gq,
+        b_gk = o_k(y_g) - s_k(y_g) h_gk,    h_gk = b0_k + sum_q W_kq f_gq,
 
-    where the latent functions f_gq are split, in order, into groups of Q. With m = E b,
-    v = Var h = sum_q W_kq^2 Fvar_gq, z = m / sqrt(v) and c for penalty times cost,
+    with costs c, offsets o and signs s. The latent functions f_gq are split, in order, into groups
+    of Q. With m = E b, v = Var h = sum_q W_kq^2 Fvar_gq, z = m / sqrt(v) and penalty included in c,
 
         bound="exact":        E log L  = -sum c (m Phi(z) + sqrt(v) phi(z))
         bound="augmented":    E log L >= -sum c / 2 (m + sqrt(m^2 + v))
@@ -51,7 +51,7 @@ class HingeSum(Penalized):
     A subclass defines `targets` and `terms`.
 
     :ivar W: [T, Q], coefficients of f in h.
-    :ivar b: [T], constants in h.
+    :ivar b: [T], b0, the constants in h.
     """
 
     has_normalizer = False
@@ -82,7 +82,7 @@ class HingeSum(Penalized):
         return Terms(1.0, 1.0, y)
 
     def _checked(self, terms: Terms) -> Terms:
-        """:raise ValueError: if the terms have another number of hinges than W, and not one."""
+        """:raise ValueError: unless the terms have as many hinges as W has rows, or one hinge."""
         for name, part in terms._asdict().items():
             last = tf.TensorShape(getattr(part, "shape", ()))[-1:]
             if last.rank and not any(last.is_compatible_with([n]) for n in (1, len(self.W))):
@@ -115,7 +115,7 @@ class HingeSum(Penalized):
 
     @inherit_check_shapes
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: sum_k c_k max(0, b_k)."""
+        """:return: sum_k c_k max(0, b_gk)."""
         y = self.targets(Y, F)[..., None]
         cost, offset, sign = self.terms(y)
         F = tf.convert_to_tensor(F, y.dtype)
@@ -175,9 +175,9 @@ class HingeSum(Penalized):
     @inherit_check_shapes
     def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
         """
-        :return: the sites for known f, where 1 / lambda = a / |b|:
+        :return: the sites for known f, in the notation of `HingeSum`, with penalty included in c:
 
-                w_qp = sum_k W_kq W_kp c_k / (2 |b_k|),    r = slope + w F.
+                w_qp = sum_k W_kq W_kp c_k / (2 |b_k|),    r = sum_k W_k s_k c_k [b_k > 0] + w F.
         """
         F = tf.convert_to_tensor(F)
         b, _, cost, sign = self.margins(F, tf.zeros_like(F), Y)
@@ -194,8 +194,8 @@ class HingeSum(Penalized):
     @inherit_check_shapes
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
-        :return: `local_sites` at local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
-            |b|, a^2), where a is half the cost (Polson & Scott 2011); valid for either bound.
+        :return: `local_sites` at lambda drawn given f: 1 / lambda ~ inverse Gaussian(a / |b|, a^2),
+            where a is half of penalty times cost (Polson & Scott 2011); valid for either bound.
         """
         check_hook(self, "draw_sites")
         m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
@@ -236,7 +236,7 @@ def _product(values: tf.Tensor, W: AnyNDArray, axes: Literal[1, 2]) -> tf.Tensor
     """
     A, B = W.shape
     rows = tf.reshape(values, [-1, A])
-    if W.size > 1 or W.item() != 1:  # not the usual single hinge of f itself
+    if W.size > 1 or W.item() != 1:  # else W = 1, the usual case
         rows = tf.matmul(rows, tf.constant(W, values.dtype))
     entries = values.shape[-axes:].num_elements()
     if entries is None or len(values.shape) != axes + 1:
@@ -288,12 +288,12 @@ class OneClass(HingeSum, BinaryLikelihood):
 
         Phi(scale Fmu + offset),    scale = 1,    offset = -1,
 
-    which is 1/2 at the margin, Fmu = 1. This probability ignores Fvar: its average over f, which
-    two classes use, would approach 1/2 far from all rows, where Fvar is largest. It is a guess
-    until `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and offset to
-    rows that include outliers. It is then the probability that a row is not an outlier, if outliers
-    are as frequent as in the calibration. Outliers have label 0 or -1; other rows, including all
-    training rows, have label 1.
+    which is 1/2 at the margin, Fmu = 1. This probability ignores Fvar: averaged over f, as for two
+    classes, it would approach 1/2 far from all rows, where Fvar is largest. The probability is a
+    guess until `gpflow_bsvm.prediction.calibrate(model, (X, Y), held_out=True)` fits scale and
+    offset to rows that include outliers. It is then the probability that a row is not an outlier,
+    if outliers are as frequent as in the calibration. Outliers have label 0 or -1; other rows,
+    including all training rows, have label 1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}

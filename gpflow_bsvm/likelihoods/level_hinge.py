@@ -24,8 +24,8 @@ from .maximum import favoured
 
 class LevelHinges(Classification, HingeSum):
     """
-    Base class of the likelihoods at every level. Each target y in {-1, +1} has one hinge per level,
-    and Q latent functions; these follow the order of the targets. (`Ordinal` has other targets.)
+    Base class of likelihoods with hinges at many levels. Each target y in {-1, +1} has one hinge
+    per level, and Q latent functions, in the order of the targets. (`Ordinal` has other targets.)
     """
 
     scale: Any
@@ -48,7 +48,7 @@ class LevelHinges(Classification, HingeSum):
         :param bound: "exact" or "augmented".
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; if None, `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
-        :param latent_dim: number of targets; each has the levels at `num_thresholds` thresholds.
+        :param latent_dim: number of targets, each with all levels at `num_thresholds` thresholds.
         :param normalizer: as in `Penalized`; so is `shape`.
         :raise ValueError: for invalid values.
         """
@@ -60,7 +60,7 @@ class LevelHinges(Classification, HingeSum):
             )
         shape = {"input_dim": None, "observation_dim": 1} | shape
         shape["latent_dim"] = latent_dim * levels.num_latents
-        # All levels of the first threshold come first, then those of the next.
+        # All levels of the first threshold come first, then all levels of the next.
         W = np.tile(levels.W, (num_thresholds, 1))
         b = np.tile(levels.b, num_thresholds)
         super().__init__(penalty, bound, W=W, b=b, normalizer=normalizer, **shape)
@@ -74,8 +74,8 @@ class LevelHinges(Classification, HingeSum):
             check_choice(LINKS, link=value)
             if value == "stationary" and not self.levels.shift_together:
                 raise ValueError(
-                    "link='stationary' needs more levels than latent functions, which can shift "
-                    "all levels equally, as in location_spread(), got W = "
+                    "link='stationary' needs more levels than latent functions, and a W that can "
+                    "shift all levels equally, as in location_spread(), got W = "
                     f"{self.levels.W.round(3).tolist()}"
                 )
         super().__setattr__(name, value)
@@ -113,7 +113,7 @@ class LevelHinges(Classification, HingeSum):
 
     @check_shapes("Fmu: [batch..., Q]", "Fvar: [batch..., Q]", "return: [...]")
     def _odds(self, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0) -> tf.Tensor:
-        """:return: logit P(y = 1), without calibration, if functions must exceed a threshold."""
+        """:return: logit P before calibration, where y = 1 if functions exceed the threshold."""
         if self.link == "integral":
             yes, no = log_probabilities(self._knots, Fmu, Fvar, threshold)
             return yes - no
@@ -308,7 +308,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = k) at q(g) = N(Fmu, Fvar), [..., C]."""
         Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
-        # of y >= k, [..., C-1], falling with k
+        # log odds of y >= k, [..., C-1], which fall with k
         odds = self.scale * self._odds(Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
         # Subtract at the nearer end, so that small probabilities are accurate.
         above = tf.sigmoid(odds)

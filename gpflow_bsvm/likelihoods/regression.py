@@ -254,7 +254,7 @@ class Quantile(HingeSum):
             raise ValueError("tied quantiles need two levels or more: give tied=False for one")
         W = np.stack([np.ones(K), logits], axis=-1) if tied else np.eye(K)
         b = check_penalty(scale, "scale") * logits if tied else np.zeros(K)
-        # The hinges of y above the quantiles come first, then those of y below.
+        # First come the hinges of y above the quantiles, then the hinges of y below.
         super().__init__(
             penalty,
             bound,
@@ -284,7 +284,7 @@ class Quantile(HingeSum):
 
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
-        """:return: the hinges of y - f_k, with cost tau_k, then of f_k - y, with cost 1 - tau_k."""
+        """:return: hinges of y - f_k, cost tau_k Q / K, then of f_k - y, cost (1 - tau_k) Q / K."""
         K = len(self.levels)
         tau = self.levels
         cost = self.weight * np.concatenate([tau, 1 - tau])

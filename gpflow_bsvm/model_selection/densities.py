@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from gpflow.base import AnyNDArray
 
-#: If an error is imagined, its probability is at least this: no smaller one can be verified by the
-#: number of rows that are left out.
+#: The assumed probability of another label than expected is at least this: the left-out rows are
+#: too few to verify a smaller probability.
 SUREST = 1e-4
 
 
@@ -29,7 +29,7 @@ class HeldOut(NamedTuple):
         event, its probability is about 1 / n (rule of succession).
 
         :param other: densities of the same rows.
-        :param errors: the number of further rows, with another label than expected, that count.
+        :param errors: the number of additional rows with another label than expected.
         :return: the difference of the sums of log densities, in standard errors.
         """
         difference = self.log_density - other.log_density
@@ -42,8 +42,8 @@ class HeldOut(NamedTuple):
     def is_worth(self, other: HeldOut) -> bool:
         """
         :param other: densities of the same rows, of a loss that is not as steep.
-        :return: True if these densities are larger in sum, even with two further rows as in `lead`:
-            one that is expected, and its standard deviation.
+        :return: True if the sum of these log densities is larger, even with two more rows with an
+            unexpected label (see `lead`): their number has mean and deviation 1.
         """
         return self.lead(other, errors=2.0) > 0
 

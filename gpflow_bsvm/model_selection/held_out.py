@@ -2,9 +2,9 @@ r"""Selection between models, such as penalties, by the predictive density of he
 
 The evidence cannot select a penalty: the hinge is not normalized, and with its normalizer the
 evidence measures the noise of labels, not the quality of predictions. Leave-one-out marginals
-cannot either: a datum still affects the hyperparameters and, at large penalties, the other sites.
-Refitting q without a fold of the rows is unbiased. It is cheap for few rows, where selection
-matters most; for many rows, some of them suffice. (Learning the kernel in every fold is no better.)
+cannot do so either: a datum still affects the hyperparameters and, at large penalties, the other
+sites. Refitting q without a fold of the rows is unbiased. It is cheap for few rows, where selection
+matters most; of many rows, some suffice. (Learning the kernel in every fold is no better.)
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
 #: Tolerance of the fits without a fold, relative to the ELBO.
 TOL = 3e-5
-#: More copies of a row than this have the same shares in the folds, up to rounding.
+#: More copies of a row than this are dealt to the folds as if they were this many: the shares are
+#: close to 1 / NUM_FOLDS anyway.
 MANY = 10**6
 #: In tempering, n rows have the weight n / (n + LITTLE).
 LITTLE = 100
@@ -108,7 +109,7 @@ class Refit:
     def __init__(
         self, model: Model, source: Source, sites: Sites | None = None, tol: float = CAVI.tol
     ) -> None:
-        """:param sites: initial sites; if None or of another length, those of the model's q."""
+        """:param sites: initial sites; if None or of another length, the sites at the model's q."""
         self._climb = compiled_sweeps.bind(model.likelihood)
         self._look = compiled_cavities.bind(model.likelihood)
         self._share = shares_shifts(model)
@@ -165,12 +166,12 @@ class Refit:
 def _in_few(rows: Projected, w: tf.Tensor, least: tf.Tensor) -> Features:
     """
     Features on the eigenvectors of Phi^T diag(w) Phi with eigenvalues above `least`. In all other
-    directions q is the prior, because the rows hardly change it: they only add residual variance.
+    directions, which the rows hardly change, q is the prior: they only add residual variance.
     """
     phi, residual, mean = rows.features
     precision = tf.reduce_max(tf.abs(w), axis=-1) * rows.batch.weight[:, 0]
     gram = tf.matmul(phi * precision[:, None], phi, transpose_a=True)
-    finite = tf.where(tf.math.is_finite(gram), gram, 0.0)  # fits report other values
+    finite = tf.where(tf.math.is_finite(gram), gram, 0.0)  # fits report NaN
     values, vectors = tf.linalg.eigh(finite)
     number = tf.reduce_max(tf.reduce_sum(tf.cast(values > least, tf.int32), axis=-1))
     few = tf.matmul(phi, vectors[..., -tf.maximum(number, 1) :])
@@ -238,9 +239,9 @@ class Refits:
         """
         Temperature scaling (Guo et al. 2017): set the link's scale, initially 1, to s^(n / (n +
         `LITTLE`)), where s is the best scale for the best model's left-out rows, and n is their
-        total weight. As in `HeldOut.lead`, one more row with another label counts: without an
-        error, s would have no limit. With at least `ENOUGH_ROWS` rows, the scale stays 1, because a
-        fit to all rows then has better probabilities than the folds.
+        total weight. As in `HeldOut.lead`, one row with another label is added: without any error,
+        s would have no limit. With at least `ENOUGH_ROWS` rows, the scale stays 1, because a fit to
+        all rows then has better probabilities than the folds.
         """
         Y, weight = self._labels(self._left_out)
         if len(Y) < ENOUGH_ROWS:
@@ -267,7 +268,7 @@ def in_parts(
     copies among the other rows, as a new row may. If all copies were held out together, rows at the
     same x with other labels would teach a fit that the held-out label is rare there.
 
-    :param X: [n, D], None to depend on the order of rows; Y: [n, 1]. No rows are equal.
+    :param X: [n, D], None to depend on the order of rows; Y: [n, 1]. All rows differ.
     :param counts: [n], the numbers of copies.
     :return: the row of each part, and its share of the row's copies.
     """
@@ -305,14 +306,14 @@ def _folds(
     # Class after class, in the order in which they appear, so that their names do not matter.
     _, first = np.unique(class_of[order], return_index=True)
     order = order[np.argsort(first[class_of[order]], kind="stable")]
-    rows = np.argsort(np.argsort(order)[member.reshape(-1)], kind="stable")  # parts in a row
+    rows = np.argsort(np.argsort(order)[member.reshape(-1)], kind="stable")  # keeps parts adjacent
     rows = rows[(np.bincount(code) > 1)[code[rows]]]
     if len(rows) < num_folds:
         raise ValueError(
-            f"{num_folds} folds need as many rows of labels that occur twice or more, got "
+            f"{num_folds} folds need {num_folds} rows with labels that occur twice or more, got "
             f"{len(rows)} such rows of {len(code)}; labels must be discrete: round numbers"
         )
-    each = np.full(len(code), num_folds)  # the number of folds: in none
+    each = np.full(len(code), num_folds)  # `num_folds` means in no fold
     each[rows] = np.arange(len(rows)) % num_folds
     used = [k for k in range(num_folds) if (each < k).sum() < enough_rows]
     return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in used]
@@ -325,8 +326,8 @@ def _codes(Y: AnyNDArray) -> AnyNDArray:
 
 def _in_order(X: AnyNDArray, code: AnyNDArray) -> AnyNDArray:
     """
-    :return: rows in an order that does not depend on that of columns or on the names of classes.
-        Rows with equal X are in the order of the mean places of their classes.
+    :return: rows in an order that depends neither on the order of columns nor on the names of
+        classes. Rows with equal X are in the order of the mean places of their classes.
     """
     columns = np.lexsort(np.sort(X, axis=0))
     keys = np.column_stack([np.sort(X, axis=1), X[:, columns]])
@@ -353,7 +354,7 @@ def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> f
             part = float(np.clip(new.lead(best), 0, 1))
             if 0 < part < 1:
                 return here + way * part
-            if part != 1:  # nor for NaN
+            if part != 1:  # also if it is NaN
                 break
             here = here + way
             best = new

@@ -60,10 +60,10 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
         copied.
     :param rbf: use LibSVM's own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
         variance: faster, but only for `SquaredExponential` with a single lengthscale.
-    :param options: options of SVC, such as `probability`; `class_weight` is by default that of the
-        classifier.
+    :param options: options of SVC, such as `probability`; `class_weight` is by default the
+        classifier's.
     :return: an unfitted SVC; a pipeline if X is scaled.
-    :raise TypeError: for an object without a kernel and a likelihood with a penalty.
+    :raise TypeError: without a kernel and a likelihood of classes with a penalty (not `OneClass`).
     :raise ValueError: for quadratic slack, a mean function or `impute`, which SVC lacks, or another
         kernel with `rbf`. An unfitted classifier raises scikit-learn's `NotFittedError`.
     """
@@ -88,7 +88,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
 
 def _keyed_as_in_svc(class_weight: Any) -> Any:
     """
-    :return: weights by whole numbers if labels are such strings, because SVC looks for these.
+    :return: weights; keys such as "1" become whole numbers, because SVC looks for these.
     :raise ValueError: if SVC takes two labels for the same number, or cannot read them.
     """
     if not isinstance(class_weight, dict):
@@ -117,8 +117,8 @@ def _parts(model: Any) -> tuple[Kernel, float]:
     classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
     if not (isinstance(kernel, Kernel) and classes and hasattr(likelihood, "penalty")):
         raise TypeError(
-            "expected a BSVMClassifier, or a model with a kernel and a "
-            f"likelihood with a penalty, such as Hinge; got {type(model).__name__} with likelihood "
+            "expected a BSVMClassifier, or a model with a kernel and a likelihood of classes with "
+            f"a penalty, such as Hinge (not OneClass); got {type(model).__name__} with likelihood "
             f"{type(likelihood).__name__}"
         )
     if getattr(likelihood, "slack", "linear") != "linear":
@@ -181,7 +181,7 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
         if isinstance(gamma, str):
             raise ValueError(f'gamma="{gamma}" depends on X: fit the SVC first')
         if not gamma > 0:
-            raise ValueError(f"with gamma = {gamma}, all rows are equal to the SVC: raise gamma")
+            raise ValueError(f"with gamma = {gamma}, the kernel is the same for all rows: raise it")
         return Start(SquaredExponential(variance, lengthscales=(0.5 / gamma) ** 0.5), penalty)
     if svc.kernel == "linear":
         return Start(Linear(variance), penalty)

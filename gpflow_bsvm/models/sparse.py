@@ -201,7 +201,7 @@ class SparseFeatures(gpflow.models.GPModel):
 
 
 def as_inducing(variable: Any) -> InducingVariables:
-    """:return: the inducing variable, or that of a finite Z [M, D]."""
+    """:return: the given inducing variable; `InducingPoints(Z)` for a finite Z [M, D]."""
     given = isinstance(variable, InducingVariables)
     return variable if given else InducingPoints(as_matrix(variable, "Z"))
 

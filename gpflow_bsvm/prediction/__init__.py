@@ -3,7 +3,7 @@
 The model may also be an estimator, such as `gpflow_bsvm.BSVMClassifier`, with the user's unscaled
 rows and labels; its `class_weight` then also multiplies weights, as in its fit. For a
 `gpflow_bsvm.BSVMRegressor`, moments and densities are in units of y; local variables, their
-`penalty` and the augmented ELBO are those of its model, which sees a standardized y.
+`penalty` and the augmented ELBO belong to its model, whose y is standardized.
 """
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do

@@ -115,7 +115,7 @@ def calibrate(
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
     on at most 50 000 random rows: scale and offset for two classes, scale for more. The only row of
     a class is ignored. The scale is at least 0.05: predicted labels still follow f. If the best
-    scale is smaller, because other rows cannot predict a row, a warning is issued.
+    scale is smaller, because other rows do not predict a row, a warning is issued.
 
     Arguments and errors are as in `leave_one_out`.
 
@@ -187,7 +187,7 @@ def fit_link(
         log_p, total, slopes = sum_over(table, look, f)
         return log_p / total, [slope / total for slope in slopes]
 
-    value_and_gradient()  # an error of all values must not pass for a maximum at the start
+    value_and_gradient()  # raises an error that `maximise` would take for a large loss
     maximise(value_and_gradient, variables, _ITERATIONS)
     scale = link.link_parameters.get("scale")
     if scale is not None and scale < LEAST_SCALE:

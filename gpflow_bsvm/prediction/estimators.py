@@ -1,4 +1,4 @@
-"""A decorator: functions of models then also accept estimators and unscaled rows."""
+"""A decorator that lets functions of models also accept estimators, with unscaled rows."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def in_units_of_y(
         lack until it is calibrated.
     :param by_class: whether the result's last axis is classes, which follow `classes_`.
     :return: a decorator for functions of a model and rows. These then also accept a fitted
-        estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. It needs `model_`,
-        `as_model_sees`, `weights_in_fit`, and `units_of_y` if it standardizes y. Anything else
-        raises a TypeError.
+        estimator with unscaled rows, such as `gpflow_bsvm.BSVMRegressor`. An estimator needs
+        `model_`, `as_model_sees`, `weights_in_fit`, and `units_of_y` if it standardizes y; other
+        objects raise a TypeError.
     """
 
     def decorated(function: F) -> F:
@@ -89,7 +89,7 @@ def _check_estimator(estimator: Any, asks: str) -> None:
 
 
 def _convert_rows(estimator: Any, given: inspect.BoundArguments) -> None:
-    """Replace rows, labels and weights by those that the estimator's model sees."""
+    """Replace rows, labels and weights by the inputs of the estimator's model."""
     for name, labelled in _ROWS.items():
         rows = given.arguments.get(name)
         if rows is None:

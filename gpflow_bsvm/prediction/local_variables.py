@@ -141,7 +141,7 @@ def augmented_elbo(
     r"""
     The papers' objective as a function of q and local variables q(lambda_n) = GIG(1/2, a^2,
     alpha_n) with any alpha (Wenzel et al. 2017, eq. 8; Wistuba & Rawat 2018, eq. 12 with corrected
-    sign), with its constants:
+    sign), with its constants. For rows of one loss and weight 1, without normalizer, it is
 
         sum_n [-a E b_n - (a / 2) (sqrt(alpha_n) + E b_n^2 / sqrt(alpha_n))] - KL(q || p).
 
@@ -152,8 +152,8 @@ def augmented_elbo(
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; if None, the model's.
     :param alpha: [N, K], positive, as in `local_variables`; if None, the optimum.
     :param sample_weight: [N], as in a fit.
-    :raise ValueError: for bad data, an alpha of the wrong shape or not positive, or a likelihood
-        without local variables.
+    :raise ValueError: for bad data, an alpha that is not positive or of wrong shape, or a
+        likelihood without local variables.
     """
     check_hook(model.likelihood, "moments")
     rows = ProjectedData(model, open_all(model, data, sample_weight))
@@ -186,7 +186,7 @@ def predict_f_given(
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :param sample_weight: [N], as in the fit; a row of weight 2 counts as two sites.
     :return: mean and variance of f, both [N', L].
-    :raise ValueError: for bad data, a lambda of wrong shape or not positive, or no `local_sites`.
+    :raise ValueError: for bad data, a lambda not positive or of wrong shape, or no `local_sites`.
     """
     check_hook(model.likelihood, "local_sites")
     rows = ProjectedData(model, open_all(model, data, sample_weight))

@@ -29,7 +29,7 @@ def predict_marginals(
         `gpflow_bsvm.data.Blocks` (labels are ignored).
     :param chunk_rows: rows per chunk; if None, at most about 16 MB of features.
     :return: mean and variance, both [N, L].
-    :raise ValueError: for X not finite or not as wide as in training, or `chunk_rows` below 1.
+    :raise ValueError: if X is not finite or not as wide as in training, or `chunk_rows` is below 1.
     """
     mean, variance = _predicted(model, X, chunk_rows)
     return mean.numpy(), variance.numpy()
@@ -99,8 +99,8 @@ def compiled_cdf(likelihood: Any, mean: tf.Tensor, variance: tf.Tensor, Y: tf.Te
 
 def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | None = None) -> Any:
     """
-    :param function: a function of X, and mean and variance of f, for the rows of a chunk, which is
-        not part of the graph.
+    :param function: a function of X, and mean and variance of f, for the rows of a chunk; it runs
+        outside of the graph.
     :return: the rows returned by `function`, as tensors.
     """
     source = open_inputs(model, X, chunk_rows)

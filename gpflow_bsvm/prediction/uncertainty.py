@@ -29,11 +29,11 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
     1 - max_c P(argmax_j f_j = c): the probability that a draw of f from q does not favor the class
-    favored most (Wistuba & Rawat 2018, section 4). A draw favors, of two classes, the one above the
-    link's 1/2; of ordered classes, the median of p(y | f). It is computed without the link's noise:
-    in closed form (two classes, or ordered classes) or by quadrature (error about 1e-9).
+    favored most (Wistuba & Rawat 2018, section 4). With two classes, a draw favors the class of
+    probability above 1/2; with ordered classes, the median of p(y | f). Without the link's noise,
+    this is in closed form (two classes, or ordered classes) or by quadrature (error about 1e-9).
 
-    :return: a number from 0 (certain) to 1 - 1/C.
+    :return: [N], from 0 (certain) to 1 - 1/C.
     :raise ValueError: as in `predict_marginals`, for a likelihood without class probabilities, or
         if rows have several binary labels.
     :raise sklearn.exceptions.NotFittedError: for a `OneClassBSVM` that is not calibrated.
@@ -43,7 +43,7 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
 
     def look(_: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> AnyNDArray:
         chances = np.sort(decide(mean, variance), axis=-1)
-        return np.asarray(chances[:, :-1].sum(axis=-1))  # 1 - the largest would round
+        return np.asarray(chances[:, :-1].sum(axis=-1))  # more precise than 1 - the largest
 
     return np.asarray(map_f(model, X, look))
 
@@ -172,9 +172,9 @@ def draw_probabilities(
     """
     p(y = c | f_s) for the draws f_s of `draw_f`, with the same arguments and errors.
 
-    The mean over draws estimates `predict_probabilities`, unless its link is not such a mean: that
-    of `OneClass`, of one-vs-rest likelihoods, and of levels with link="stationary", with a scale
-    other than 1, or with a W of your own. Differences of .1 were seen.
+    The mean over draws estimates `predict_probabilities`, except if the link does not average p(y |
+    f): for `OneClass`, one-vs-rest likelihoods, and levels with link="stationary", a scale other
+    than 1, or a W of your own. Differences of .1 were seen.
 
     :return: probabilities of all classes.
     :raise ValueError: as in `gpflow_bsvm.prediction.variation_ratio`.

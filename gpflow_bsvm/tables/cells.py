@@ -33,7 +33,7 @@ def as_text(cells: Any) -> Any:
     """:return: a column as strings."""
     if arrow.types.is_dictionary(cells.type):
         cells = compute.cast(cells, cells.type.value_type)
-    if not arrow.types.is_duration(cells.type):  # which PyArrow writes as a number without its unit
+    if not arrow.types.is_duration(cells.type):  # PyArrow would omit its unit
         with contextlib.suppress(arrow.ArrowNotImplementedError):  # lists, records
             return compute.cast(cells, arrow.string())
     return arrow.array([None if one is None else str(one) for one in cells.to_pylist()])
@@ -54,7 +54,7 @@ def cast(cells: Any, kind: Any) -> Any:
 
 
 def as_truth(texts: Any) -> Any:
-    """:return: booleans for the strings true and false (in any case); None if others occur."""
+    """:return: booleans for true and false (in upper or lower case); None for other strings."""
     texts = compute.utf8_trim_whitespace(texts)
     fit = compute.match_substring_regex(texts, r"^(?i:true|false)$")
     return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None

@@ -63,7 +63,7 @@ class Column(NamedTuple):
         if self.date:
             return self._days(cells, origin)[:, None]
         values = self._numbers(cells, origin)
-        if (odd := np.isinf(values)).any():  # also with `impute`, before which X is not checked
+        if (odd := np.isinf(values)).any():  # here, because `impute` precedes the check of X
             raise self._refusal(cells, int(odd.argmax()), f"is not finite: {_ADVICE}", origin)
         if self.mark == TRUTH and (odd := ~np.isin(values, (0, 1)) & ~np.isnan(values)).any():
             what = f"is neither true nor false, unlike the rest of its column: {_ADVICE}"
@@ -75,7 +75,7 @@ class Column(NamedTuple):
             return as_float(without(cells, self.missing))
         texts = as_text(cells)
         numbers = None
-        if self.missing == MISSING:  # try before removing them: they are rare, never numbers
+        if self.missing == MISSING:  # first with missing values: they are rare
             numbers = self.spelling.read(texts)
         if numbers is None:
             texts = without(texts, self.missing)
@@ -141,13 +141,13 @@ def times(texts: Any) -> Any:
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:
-    """:return: the first row with another mark; None if there is none, or if `mark` is ""."""
+    """:return: the first row with another mark; None if all have this mark, or if `mark` is ""."""
     row = compute.index(compute.not_equal(times(texts), mark), True).as_py() if mark else -1
     return None if row < 0 else int(row)
 
 
 def days(texts: Any) -> tuple[Any, Any]:
-    """:return: days since 1970, [n]; whether strings are no ISO 8601 dates or times, [n]."""
+    """:return: days since 1970, [n]; whether strings are not ISO 8601 dates or times."""
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
     stamps = pandas.to_datetime(dated, format="ISO8601", errors="coerce", utc=True)
@@ -246,7 +246,7 @@ class Columns:
     def about_gaps(self, number: int, marked: Any) -> list[str]:
         """:return: a note on missing values; `marked` features [D] have indicator columns."""
         marks = [name for name, mark in zip(self.features, marked) if mark]
-        beside = f"; columns of 0 and 1 mark those in {listed(marks)}" if marks else ""
+        beside = f"; columns of 0 and 1 mark them in {listed(marks)}" if marks else ""
         return [f"medians replace {number} missing values{beside}"] if number else []
 
 

@@ -60,7 +60,7 @@ class Format:
         :raise ValueError: for missing columns, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.columns}):
-            other = "" if len(lost) < len(columns) else ": leave it out if it is another table"
+            other = "" if len(lost) < len(columns) else "; leave out files of another table"
             raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.columns)}{other}")
         own = [name for name in columns if name not in self.folders]
         with named(self.path):
@@ -113,7 +113,7 @@ class Parquet(Format):
                         _ = as_text(one) if "binary" in str(one.type) else one
                     except arrow.ArrowInvalid as error:
                         what = f"column {name!r} holds bytes that are not UTF-8"
-                        raise ValueError(f"{what}: store strings, or use others") from error
+                        raise ValueError(f"{what}: store strings, or leave it out") from error
                 yield arrow.RecordBatch.from_arrays(cells, [*columns])
 
 
@@ -214,7 +214,7 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 def named(path: str) -> Iterator[None]:
     """:raise ValueError: for errors in reading; the message names the file."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
-    cut = EOFError, lzma.LZMAError, OverflowError  # of a truncated file, or too large an index
+    cut = EOFError, lzma.LZMAError, OverflowError  # truncated files, too large indices
     try:
         yield
     except (*known, *cut) as error:

@@ -10,8 +10,8 @@ from .cells import NUMBERS, arrow, as_text, compute, is_a
 
 #: The share of the values that dates and months must exceed.
 _MOST = 0.8
-#: The kind of whole numbers that may stand for categories, the number of different ones, and the
-#: fewest rows for each of them.
+#: Whole numbers that may stand for categories: the key, how many different numbers may occur, and
+#: the fewest rows for each.
 FEW = "take few whole values"
 _FEW = range(3, 9)
 _FEWEST_ROWS = 10
@@ -35,13 +35,13 @@ ODDITIES = {
         *(0, "if they are keys, give drop={}, because close values become equal"),
     ),
 }
-#: Those of which one value is enough: as patterns, and numbers for columns of numbers.
+#: Oddities that one value shows (share 0): patterns, and numbers for columns of numbers.
 _RARE_TEXTS = [rf"^\s*({one})\s*$" for one, share, _ in ODDITIES.values() if not share]
 _RARE_NUMBERS = [1 - 10.0**digits for digits in range(2, 16)]
 
 
 def rare_rows(cells: Any) -> Iterator[int]:
-    """:return: the first row that shows an oddity, for each of which one value is enough."""
+    """:return: the first row with each oddity that a single value shows (share 0)."""
     rare = []
     if is_a(cells.type):
         texts = as_text(cells)
@@ -55,7 +55,7 @@ def rare_rows(cells: Any) -> Iterator[int]:
 
 def found(texts: Sequence[str], num_rows: int) -> list[str]:
     """:return: the keys of `ODDITIES` that apply to the distinct values of `num_rows` rows."""
-    some = [text for text in texts if "." not in text or text[:2] == "-9"]  # else measurements
+    some = [text for text in texts if "." not in text or text[:2] == "-9"]  # not fractions
     shares = {
         key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
         for key, (pattern, _, _) in ODDITIES.items()

@@ -28,10 +28,10 @@ class Options(TypedDict, total=False):
 @dataclass(frozen=True)
 class Reading:
     """
-    The columns to read from files, and their format; None: detect it.
+    The columns to read from files, and the files' format; None: detect the format.
 
     :ivar target: name of the label column. Without `classes`, its numbers must be as the likelihood
-        expects. None for no labels, as in predictions.
+        expects. None: without labels, as in predictions.
     :ivar weight: name of the weight column; None: all weights are 1.
     :ivar features: names of the columns of X, in this order; None: all columns except `drop` and
         unnamed columns, such as an index written by pandas.
@@ -49,7 +49,7 @@ class Reading:
     :ivar decimal: the decimal sign.
     :ivar thousands: the sign between groups of three digits.
     :ivar names: all column names of a CSV file without a header.
-    :ivar separator: field separator; None: the one that gives the first lines equally many fields.
+    :ivar separator: field separator; None: one that gives the first lines equally many fields.
     :ivar encoding: text encoding; None: as a byte order mark indicates, else UTF-8.
     """
 

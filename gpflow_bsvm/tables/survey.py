@@ -26,9 +26,9 @@ _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 _AS_DATES = "dates are read as in 2020-01-31 12:30 and times as in 15:30: convert the column, "
-#: Most strings in an error that do not fit.
+#: Largest number of unfitting strings to show in an error.
 _MOST_ODD = 3
-#: Most characters of a string that may mean a missing value.
+#: Largest number of characters of a string that may mean a missing value.
 _MOST_SIGNS = 40
 #: Values have units if there are this many different values, and this share of them has a unit.
 _FEWEST_UNITS = 5
@@ -42,8 +42,8 @@ class Survey:
     The values of a column.
 
     :ivar seen: distinct values, each with its first row; None is a missing value. After
-        `MOST_CLASSES` values, only values that may mean a missing value, and one rare value of
-        each of `ODDITIES` in every batch, are added.
+        `MOST_CLASSES` values, only a few are added: missing values, the column's name, texts that
+        fit no number format, and rare oddities.
     :ivar order: the values in the order of their type, if their type has an order.
     """
 
@@ -118,7 +118,7 @@ class Survey:
                 self.seen.setdefault(value, self.rows + row)
 
     def _learn_order(self, order: list[Any]) -> None:
-        """:raise ValueError: unless it is a part of the order so far, or extends it."""
+        """:raise ValueError: unless `order` is a part of the order so far, or extends that."""
         short, long = sorted((self.order, order), key=len)
         if [value for value in long if value in short] != short:
             raise ValueError(
@@ -129,7 +129,7 @@ class Survey:
         self.order = long
 
     def _fitted(self, cells: Any) -> Any:
-        """:return: the values, or null if missing, after dropping spellings that do not fit."""
+        """:return: the values, null if missing; drops spellings that do not fit from `fitting`."""
         cells = without(as_text(cells) if is_a(self.kind) else cells, self.missing)
         if is_a(self.kind):
             self.fitting = [one for one in self.fitting if one.read(cells) is not None]
@@ -142,7 +142,7 @@ class Survey:
 
     @property
     def is_named_by_a_value(self) -> bool:
-        """:return: True if the name is one of several values, as of a file without a header."""
+        """:return: True if the name is one of several values, as in a file without a header."""
         return self.name in self.seen and len({*self.seen} - self._lost) > 1
 
     @property
@@ -243,7 +243,7 @@ class Survey:
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","
             such = [text for text in self.seen if text not in self._lost and sign in text]
-            whole = such[0].strip().replace(sign, "") if such else "1234"  # beyond `MOST_CLASSES`
+            whole = such[0].strip().replace(sign, "") if such else "1234"  # `seen` is full
             how = f"give thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
         of_points = GROUPED if in_doubt(self.fitting) else ""
@@ -263,7 +263,7 @@ class Survey:
             raise self._of_dates(texts)
         odd = texts
         for way in possible():
-            odd = way.odd(_array(odd))  # in the end, those that fit none
+            odd = way.odd(_array(odd))  # in the end, texts that fit none
         if not odd:
             raise self._of_numbers(texts)
         words = self._as_words
@@ -346,7 +346,7 @@ class Survey:
         if len(self.order) == len(labels):
             labels = self.order
         elif self.order:
-            raise ValueError(f"{what} is an ordered category in some files only")
+            raise ValueError(f"{what} is an ordered category in some files only: save all alike")
         check_are_classes(labels, self.rows, what, () if self._reading.classes == "any" else labels)
         if all(isinstance(one, str) or one == np.floor(one) for one in labels):
             return labels

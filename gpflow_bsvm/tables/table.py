@@ -200,7 +200,7 @@ class Table:
 
     def notes(self, X: Any = None) -> list[str]:
         """
-        :param X: [n, D], the first rows; None for no note on columns that number the rows.
+        :param X: [n, D], the first rows; None: without a note on columns that number the rows.
         :return: notes for the user on how columns are read.
         """
         kinds = dict[str, list[str]]()

@@ -92,7 +92,7 @@ class Text(formats.Format):
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
 
     def _has_spaces(self, text: str) -> bool:
-        """:return: True if a space after every separator belongs to it, and not to the text."""
+        """:return: True if a space after each separator belongs to the separator, not the text."""
         sign = re.escape(self.separator)
         bare = re.sub(rf'(?m)((?:^|{sign}) *)"(?:[^"]|"")*"', r'\1"', text)
         lines = bare.split("\n")[:_HEAD_LINES]
@@ -243,7 +243,7 @@ def _check_quotes(lines: Iterable[str], separator: str, skips: bool) -> None:
         deque(reader, maxlen=0)
     except csv.Error as error:
         hint = "close every quotation mark, and double quotation marks inside strings"
-        raise ValueError(f"line {reader.line_num}: {error}: {hint}") from None
+        raise ValueError(f"line {reader.line_num}: {error}; {hint}") from None
 
 
 def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:

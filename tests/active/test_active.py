@@ -171,7 +171,7 @@ def test_only_the_kernels_that_are_given_are_compared():
     best_kernel(model, X[:12], Y[:12], [{".kernel.variance": 3.0}])
     assert model.kernel.variance.numpy() in (3.0, binary().kernel.variance.numpy())
     assert model.kernel.lengthscales.numpy() == binary().kernel.lengthscales.numpy()
-    with pytest.raises(ValueError, match=r"name '.kernel.scale': the parameters are .*variance"):
+    with pytest.raises(ValueError, match=r"name '.kernel.scale', but the parameters are .*var"):
         best_kernel(model, X[:12], Y[:12], [{".kernel.scale": 1.0}])
 
 
@@ -194,12 +194,12 @@ def test_a_candidate_changes_what_it_names_and_only_the_best_is_kept():
         ({".kernel.variance": 2.0}, "candidates must be a list of values by name, such as"),
         ([1], r'such as \[{".kernel.variance": 2.0}\], got \[1\]'),
         (5, "got 5"),
-        ([{".kernel.variance": -1.0}], r"^\.kernel\.variance of shape \(\) cannot be -1\.0$"),
-        ([{".kernel.variance": "a"}], "cannot be 'a'"),
-        ([{".kernel.variance": np.nan}], "cannot be nan"),
+        ([{".kernel.variance": -1.0}], r"variance to -1\.0: it must have shape \(\),"),
+        ([{".kernel.variance": "a"}], "variance to 'a'"),
+        ([{".kernel.variance": np.nan}], "variance to nan"),
         (
             [{".kernel.lengthscales": [1.0, 2.0, 3.0]}],
-            r"lengthscales of shape \(\) cannot be \[1.0,",
+            r"lengthscales to \[1.0, 2.0, 3.0\]: it must have shape \(\)",
         ),
     ],
 )

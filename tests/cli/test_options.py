@@ -204,7 +204,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys, mon
     # A hinge takes no order.
     monkeypatch.setitem(BSVMClassifier.__init__.__kwdefaults__, "loss", "auto")
     assert train_mixed(mixed, "--impute") == 0
-    told = "medians replace 7 missing values; columns of 0 and 1 mark those in a\n"
+    told = "medians replace 7 missing values; columns of 0 and 1 mark them in a\n"
     out = capsys.readouterr().out
     assert told in out and "classes 'low', 'medium', 'high':" in out
     model, output = mixed / "m.npz", mixed / "p.csv"

@@ -368,7 +368,7 @@ def test_the_classifier_is_that_of_blocks(client, arrays):
     np.testing.assert_allclose(there.predict_proba(on_cluster(X)[0]), expected, atol=1e-5)
     frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=3)
     np.testing.assert_allclose(there.predict_proba(frame), expected, atol=1e-5)
-    with pytest.raises(ValueError, match="a Dask data frame includes its labels"):
+    with pytest.raises(ValueError, match="a Dask data frame must include labels"):
         gb.BSVMClassifier().fit(frame, on_cluster(Y)[0])
 
 

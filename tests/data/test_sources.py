@@ -369,7 +369,7 @@ def test_what_needs_rows_by_number_says_so(data, given):
 
 def test_weights_are_part_of_what_is_read(data, given):
     for rows in (given["parquet"][0], given["list"][0], open_data(make_model(data), data)):
-        with pytest.raises(ValueError, match=r"weights: as the third component .*weight=..."):
+        with pytest.raises(ValueError, match=r"weights, as the third component .*weight=..."):
             CAVI().run(make_model(data), rows, sample_weight=np.ones(N))
 
 

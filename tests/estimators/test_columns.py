@@ -119,7 +119,7 @@ def test_periods_inside_of_other_kernels_are_told(groups):
     change = ChangePoints([Matern32(), Matern12()], [1.0])
     for part in (Periodic(Matern12()), change):
         kernel = Categorical(part, SquaredExponential(), 4)
-        match = f"{type(part).__name__} inside of Categorical sees scaled columns"
+        match = f"{type(part).__name__} inside of Categorical uses scaled columns"
         with pytest.warns(UserWarning, match=match):
             on_scaled_columns(Constant() + kernel, StandardScaler().fit(groups[0]))
 

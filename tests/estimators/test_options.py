@@ -97,7 +97,7 @@ def test_whole_numbers_of_blocks_are_said_too():
 @pytest.mark.parametrize("kind", [fixed, gb.BSVMRegressor])
 def test_a_score_without_labels_says_what_it_needs(kind):
     for rows in ((np.ones((3, 1)),), (np.ones((3, 1)), None)):
-        with pytest.raises(ValueError, match="score needs y, the labels of X, also if X are"):
+        with pytest.raises(ValueError, match="score needs y, the labels of X, even if X are"):
             kind().score(*rows)
 
 

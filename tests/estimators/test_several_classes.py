@@ -113,7 +113,7 @@ def test_many_small_classes_do_not_collapse():
 
 def test_the_augmented_bound_of_several_classes_is_that_of_one_vs_rest(digits):
     X, y = digits[0][:60, :5], np.arange(60) % 3
-    with pytest.raises(ValueError, match=r'no bound \'augmented\' here: use multi_class="ovr"'):
+    with pytest.raises(ValueError, match=r"needs bound=\"exact\", got 'augmented': use this bound"):
         gb.BSVMClassifier(bound="augmented").fit(X, y)
     options = {"loss": "hinge", "penalty": 2.0, "num_inducing": 5, "learn_kernel": False}
     fitted = gb.BSVMClassifier(bound="augmented", multi_class="ovr", **options).fit(X, y)

@@ -224,7 +224,7 @@ def test_greedy_variance_adds_up_the_weights_of_equal_rows():
 def test_greedy_variance_refuses_kernels_without_variance():
     X = np.arange(12.0).reshape(6, 2)
     for rows in (0 * X, 1e200 * X):
-        with pytest.raises(ValueError, match=r"Linear needs finite variances .*, and a positive"):
+        with pytest.raises(ValueError, match=r"Linear must have finite .*, and a positive"):
             greedy_variance(rows, 3, gpflow.kernels.Linear())
 
 

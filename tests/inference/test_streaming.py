@@ -74,7 +74,7 @@ def test_a_point_of_ecm_stands_for_no_earlier_rows():
     data = make_data(60)
     model, fresh = make_model(data), make_model(data)
     ECM().run(model, data)
-    with pytest.raises(ValueError, match=r"q is a point.* fit the earlier rows with CAVI"):
+    with pytest.raises(ValueError, match=r"q has no variance.* fit the earlier rows with CAVI"):
         Streaming().run(model, data)
     Streaming(forget=0, **SWEEPS).run(model, data)
     CAVI(**SWEEPS).run(fresh, data)

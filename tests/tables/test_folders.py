@@ -141,7 +141,7 @@ def test_a_file_that_is_another_table_can_be_left_out(tmp_path, text, told):
     (tmp_path / "readme.txt").write_text(text)
     with pytest.raises(ValueError, match=r"readme\.txt lacks") as error:
         Table(find_files(tmp_path), Reading(target="y", classes="auto"))
-    assert ("leave it out if it is another table" in str(error.value)) == told
+    assert ("leave out files of another table" in str(error.value)) == told
 
 
 def test_columns_left_out_of_any_file_are_told(tmp_path):

@@ -50,7 +50,7 @@ class Criterion(ABC):
         :return: the derivatives with respect to the kernel's trainable parameters and the penalty.
         :raise ValueError: as for the criterion, or if it has no gradient.
         """
-        raise ValueError(f"{type(self).__name__} has no gradient")
+        raise ValueError(f'{type(self).__name__} has no gradient: use method="Nelder-Mead"')
 
     def cost(self, value: float) -> float:
         """:return: the value, negated if greater is better."""
@@ -58,7 +58,7 @@ class Criterion(ABC):
 
 
 class Gradient(NamedTuple):
-    """A criterion and its derivatives at fixed sets of support vectors."""
+    """A criterion and its derivatives (of a `MachineCriterion`: at fixed support vectors)."""
 
     value: float  #: NaN if the criterion has no value
     kernel: dict[str, AnyNDArray]  #: with respect to the kernel's (constrained) trainable values

@@ -26,7 +26,7 @@ class GACV(MachineCriterion):
     r"""
     Wahba's generalized approximate cross-validation (eq. 13), for linear slack; smaller is better:
 
-        1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
+        1/N sum_n [l(z_n) + alpha_n K_nn F(z_n)],    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
     It bounds the mean leave-one-out hinge loss from above, see `JaakkolaHaussler`. The bound is
     tight if no other row is on the margin; `HingeSpan` takes such rows into account.
