@@ -199,6 +199,13 @@ def test_weights_that_sum_to_1_are_shares_of_every_part(data):
     np.testing.assert_allclose(shares.predict_proba(X), plain.predict_proba(X), rtol=1e-8)
 
 
+def test_later_parts_that_hardly_count_are_told(data):
+    X, y = data
+    model = make().partial_fit(X[:50], y[:50])
+    with pytest.warns(UserWarning, match="weights of 30 rows sum to 0.9: .* by their mean"):
+        model.partial_fit(X[50:], y[50:], sample_weight=np.full(30, 0.03))
+
+
 def test_classes_of_later_parts_are_those_of_the_first(data):
     X, y = data
     model = make().partial_fit(X, y).partial_fit(X, y, classes=["no", "yes"])
