@@ -76,9 +76,10 @@ def leads(rows: pd.DataFrame) -> str:
     ]
     ahead = [f"of {over} in {' and '.join(names)}" for over, names in scores.items()]
     listed = f"{', '.join(ahead[:-1])}, and {ahead[-1]}"
+    firsts = "; ".join([f"`bsvm` ranks first in {leading}", *others])
     return (
-        f"`bsvm` ranks first in {leading}; {' and '.join(others)}. `bsvm` is significantly ahead "
-        f"{listed} (at 5 %, by Friedman's test, then Nemenyi's)."
+        f"{firsts}. `bsvm` is significantly ahead {listed} (at 5 %, by Friedman's test, then "
+        "Nemenyi's)."
     )
 
 
