@@ -26,11 +26,15 @@ from .specification import Data, Specification, centres, distinct, make_model
 from .training import (
     GROWTH,
     GROWTH_WORK,
+    WORTH_LEARNING,
     InitialModel,
     at_most,
     freeze,
     grown,
     initial_model,
+    learn,
+    more_points,
+    rows_to_learn,
     with_enough_points,
 )
 
@@ -57,6 +61,12 @@ LITTLE_SAID = 0.3
 #: The steeper start is also tried if penalty * epsilon is above this. Nine tenths of the noise are
 #: then uniform in the tube, and this part is rather a fast change of f, such as a sine.
 MOST_TUBE = 10.0
+#: A start with all lengthscales this much shorter is tried if f's deviation is below `MUCH_NOISE`
+#: times the noise's (30 % of y are noise), for these numbers of columns. With fewer columns,
+#: learning finds a rough f; with more columns, few rows cannot show it.
+SHORT = 0.3
+MUCH_NOISE = 1.5
+ROUGH_COLUMNS = (3, 6)
 #: A hinge without a learned kernel replaces a hinge with a learned kernel unless it is this many
 #: standard errors worse: only a learned kernel has seen the held-out rows. A learned kernel is also
 #: adapted to its few inducing points, so both hinges are compared with more points. To replace
@@ -85,7 +95,8 @@ def choose(
     spec = spec._replace(loss=first.loss, penalty=first.penalty)
     begun = initial_model(spec, data)
     if not spec.is_classifier:
-        return with_enough_points(spec, _best_start(spec, begun, data), data)
+        spec, begun = with_enough_points(spec, _best_start(spec, begun, data), data)
+        return _with_rough_start(spec, begun, data)
     part = at_most(CHOICE_ROWS, data, seed=0)
     if np.ptp(part[1]) == 0 or has_company(*part[1:]).sum() < FEWEST_LEFT_OUT:
         return spec, begun
@@ -206,6 +217,33 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
     steep = initial_model(spec._replace(learned=()), data)
     other = initial_model(spec, data, steep.model)
     return max(begun, other, key=lambda one: one.history.elbo[-1] if one.history else -np.inf)
+
+
+def _with_rough_start(
+    spec: Specification, begun: InitialModel, data: Data
+) -> tuple[Specification, InitialModel]:
+    """
+    :return: `spec` and `begun`. If much of y is noise by `begun`: those of a kernel that is learned
+        from short lengthscales, with more inducing points, if it raises the bound by
+        `WORTH_LEARNING`. If f is rough in several columns at once, such as a product of sines,
+        learning from long lengthscales takes f for noise.
+    """
+    fewest, most = ROUGH_COLUMNS
+    may_learn = spec.learned and spec.learn_kernel and spec.grow and spec.kernel is None
+    if spec.linear or not may_learn or not fewest <= data[0].shape[1] <= most:
+        return spec, begun
+    if begun.history is None or not is_nearly_constant(begun.model, data, MUCH_NOISE):
+        return spec, begun
+    num_rows = len(rows_to_learn(spec, begun.model, data)[0])
+    Z = more_points(spec, begun.model, num_rows, data)
+    rough = spec if Z is None else spec._replace(Z=Z)
+    model = make_model(rough, data[0])
+    for scale in lengthscales(model):
+        scale.assign(SHORT * scale)
+    history = learn(rough, model, data)
+    if history.elbo[-1] < begun.history.elbo[-1] + WORTH_LEARNING * num_rows:
+        return spec, begun
+    return with_enough_points(rough, InitialModel(model, history), data)
 
 
 def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:

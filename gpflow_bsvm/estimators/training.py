@@ -143,15 +143,21 @@ def _with_more_points(
     :param rows: the rows that learn the kernel.
     :return: a copy with more inducing points, and the same kernel, if they are worth it.
     """
-    places = distinct(data[0])
-    affordable = int((AGAIN_WORK / (model.q_shape[0] * rows.num_rows)) ** 0.5)
-    number = min(grown(model, places, rows.num_rows, AGAIN), affordable)
-    if number < LEAST_GROWTH * model.q_shape[1]:
+    Z = more_points(spec, model, rows.num_rows, data)
+    if Z is None:
         return None
     larger = copied(model)
-    exchange(larger, centres(spec, places, number))
+    exchange(larger, Z)
     gain = bound_of(larger, rows)(SWEEPS) - bound_of(model, rows)(SWEEPS)
     return larger if gain > WORTH_LEARNING * rows.num_rows else None
+
+
+def more_points(spec: Specification, model: BSVM, num_rows: int, data: Data) -> AnyNDArray | None:
+    """:return: `AGAIN` times as many inducing points, as far as these rows allow; None if few."""
+    places = distinct(data[0])
+    affordable = int((AGAIN_WORK / (model.q_shape[0] * num_rows)) ** 0.5)
+    number = min(grown(model, places, num_rows, AGAIN), affordable)
+    return centres(spec, places, number) if number >= LEAST_GROWTH * model.q_shape[1] else None
 
 
 def train(

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.estimators import rough
-from gpflow_bsvm.estimators.training import opened
+from gpflow_bsvm.estimators import choice, rough
+from gpflow_bsvm.estimators.training import WORTH_LEARNING, opened
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.priors import default_kernel
 
@@ -96,3 +96,16 @@ def test_a_fast_sine_is_no_uniform_noise(trend):
     f = np.sin(8 * X[:, 0]) + trend * X[:, 0]
     regressor = gb.BSVMRegressor(num_inducing=60).fit(X, f + 0.1 * rng.normal(size=150))
     assert np.std(regressor.predict(X) - f) < 0.1
+
+
+@pytest.mark.slow
+def test_a_product_of_sines_is_not_taken_for_noise(monkeypatch):
+    """Learning from long lengthscales ends in a local optimum, in which f is smooth."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (200, 3))
+    y = np.sin(3 * X[:, 0]) * np.cos(2 * X[:, 1]) + 0.3 * X[:, 2] + 0.1 * rng.normal(size=200)
+    found = gb.BSVMRegressor().fit(X, y)
+    monkeypatch.setattr(choice, "ROUGH_COLUMNS", (4, 6))
+    smooth = gb.BSVMRegressor().fit(X, y)
+    assert found.history_.elbo[-1] > smooth.history_.elbo[-1] + WORTH_LEARNING * len(X)
+    assert np.argmax(found.lengthscales_) == 2
