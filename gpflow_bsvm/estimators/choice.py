@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from ..engine.projection import plain_points
 from ..engine.structure import copied
-from ..inference import History
+from ..inference import VEM, History
 from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..model_selection.densities import HeldOut
@@ -21,7 +21,7 @@ from ..prediction.calibration import has_company
 from ..prediction.marginals import predict_marginals
 from .candidates import HINGES, Candidate, best_of, first_of
 from .inputs import MERGE_ROWS
-from .rough import lengthscales
+from .rough import SWEEPS, bound_of, lengthscales
 from .specification import Data, Specification, centres, distinct, make_model
 from .training import (
     GROWTH,
@@ -33,7 +33,9 @@ from .training import (
     grown,
     initial_model,
     learn,
+    learn_from,
     more_points,
+    opened,
     rows_to_learn,
     with_enough_points,
 )
@@ -63,10 +65,13 @@ LITTLE_SAID = 0.3
 MOST_TUBE = 10.0
 #: A start with all lengthscales this much shorter is tried if f's deviation is below `MUCH_NOISE`
 #: times the noise's (30 % of y are noise), for these numbers of columns. With fewer columns,
-#: learning finds a rough f; with more columns, few rows cannot show it.
+#: learning finds a rough f; with more columns, few rows cannot show it. If the bound of at most
+#: `TRIAL_ROWS` rows is not larger after these rounds, the trial ends.
 SHORT = 0.3
 MUCH_NOISE = 1.5
 ROUGH_COLUMNS = (3, 6)
+TRIAL_ROWS = 500
+TRIAL_ROUNDS = 4
 #: A hinge without a learned kernel replaces a hinge with a learned kernel unless it is this many
 #: standard errors worse: only a learned kernel has seen the held-out rows. A learned kernel is also
 #: adapted to its few inducing points, so both hinges are compared with more points. To replace
@@ -234,12 +239,18 @@ def _with_rough_start(
         return spec, begun
     if begun.history is None or not is_nearly_constant(begun.model, data, MUCH_NOISE):
         return spec, begun
-    num_rows = len(rows_to_learn(spec, begun.model, data)[0])
+    rows = rows_to_learn(spec, begun.model, data)
+    num_rows = len(rows[0])
     Z = more_points(spec, begun.model, num_rows, data)
     rough = spec if Z is None else spec._replace(Z=Z)
     model = make_model(rough, data[0])
+    freeze(rough, model)
     for scale in lengthscales(model):
         scale.assign(SHORT * scale)
+    some = opened(model, at_most(TRIAL_ROWS, rows, seed=0, classes=False))
+    trial = learn_from(model, some, rough, VEM(max_steps=TRIAL_ROUNDS))
+    if trial.elbo[-1] <= bound_of(begun.model, some)(SWEEPS):
+        return spec, begun
     history = learn(rough, model, data)
     if history.elbo[-1] < begun.history.elbo[-1] + WORTH_LEARNING * num_rows:
         return spec, begun

@@ -128,12 +128,17 @@ def with_enough_points(
         larger = _with_more_points(spec, begun.model, rows, data)
         if larger is None:
             break
-        number = larger.q_shape[1]
-        spec.stages.begin("kernel", f"learning the kernel with {number} inducing points")
-        with _fits_of_q_warn():
-            begun = InitialModel(larger, VEM().run(larger, rows, progress=spec.stages))
+        begun = InitialModel(larger, learn_from(larger, rows, spec, VEM()))
         spec = spec._replace(Z=larger.inducing_variable.Z.numpy())
     return spec, begun
+
+
+def learn_from(model: BSVM, rows: ArraySource, spec: Specification, vem: VEM) -> History:
+    """:return: the history of learning the trainable parameters from these rows."""
+    number = model.q_shape[1]
+    spec.stages.begin("kernel", f"learning the kernel with {number} inducing points")
+    with _fits_of_q_warn():
+        return vem.run(model, rows, progress=spec.stages)
 
 
 def _with_more_points(
