@@ -233,11 +233,7 @@ def _with_rough_start(
         `WORTH_LEARNING`. If f is rough in several columns at once, such as a product of sines,
         learning from long lengthscales takes f for noise.
     """
-    fewest, most = ROUGH_COLUMNS
-    may_learn = spec.learned and spec.learn_kernel and spec.grow and spec.kernel is None
-    if spec.linear or not may_learn or not fewest <= data[0].shape[1] <= most:
-        return spec, begun
-    if begun.history is None or not is_nearly_constant(begun.model, data, MUCH_NOISE):
+    if begun.history is None or not _may_be_rough(spec, begun.model, data):
         return spec, begun
     rows = rows_to_learn(spec, begun.model, data)
     num_rows = len(rows[0])
@@ -255,6 +251,16 @@ def _with_rough_start(
     if history.elbo[-1] < begun.history.elbo[-1] + WORTH_LEARNING * num_rows:
         return spec, begun
     return with_enough_points(rough, InitialModel(model, history), data)
+
+
+def _may_be_rough(spec: Specification, model: BSVM, data: Data) -> bool:
+    """:return: True if the default kernel is learned, and much of y is noise by this model."""
+    fewest, most = ROUGH_COLUMNS
+    is_default = spec.kernel is None and not spec.linear
+    learns = spec.learned and spec.learn_kernel and spec.grow
+    if not (is_default and learns and fewest <= data[0].shape[1] <= most):
+        return False
+    return is_nearly_constant(model, data, MUCH_NOISE)
 
 
 def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:

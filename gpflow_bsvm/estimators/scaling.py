@@ -71,7 +71,7 @@ class ColumnScaler(StandardScaler):
         self.logs_ = np.zeros((2, X.shape[1]), gpflow.default_float())
         self.logs_[:, at] = logs.mean(axis=0), logs.std(axis=0)
 
-    def symmetric(self, Z: Any) -> Any:
+    def with_logs(self, Z: Any) -> Any:
         """:return: [N, D], the model's input for scaled rows."""
         if self.logs_ is None:
             return Z
@@ -83,7 +83,7 @@ class ColumnScaler(StandardScaler):
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
         """:return: X as the model's input; arguments are as in scikit-learn."""
-        return self.symmetric(super().transform(X, copy=copy))
+        return self.with_logs(super().transform(X, copy=copy))
 
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
         """:return: the model's input in units of the columns; arguments are as in scikit-learn."""
@@ -244,7 +244,7 @@ def scale(scaler: ColumnScaler | None, X: Any) -> Any:
     with np.errstate(all="ignore"):
         X = X - shift  # `scaler.transform` would check X again, which takes long
         X /= factor
-        X = X if scaler is None else scaler.symmetric(X)
+        X = X if scaler is None else scaler.with_logs(X)
     refuse_overflow(X)
     return np.asarray(X, dtype=gpflow.config.default_float())
 

@@ -38,8 +38,8 @@ LEARN_PART = 0.25
 MOST_LEARN_ROWS = 5_000
 FEWEST_LEARN_ROWS = 1_000
 LEARN_WORK = 5e8
-#: While each of D lengthscales is tried, rows * D L M^2 stays below LEARN_WORK / ROUGH_PART, unless
-#: there are fewer than FEWEST_ROUGH_ROWS rows.
+#: While each of D lengthscales is tried, rows * D L M^2 stays below LEARN_WORK / ROUGH_PART, but
+#: at least FEWEST_ROUGH_ROWS rows are used.
 ROUGH_PART = 2
 FEWEST_ROUGH_ROWS = 300
 #: The assumed share of an ordered class without rows, for the initial thresholds.
